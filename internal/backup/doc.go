@@ -1,7 +1,7 @@
 // Package backup has the forms of a continuous backup: the names and bytes of what lies in a place for objects (package
 // storage/objects), the catalog that a list of names makes, and the plan of a restore.
 //
-//	obj/SHA256                       a file of a checkpoint of the store
+//	obj/CLUSTER/SHA256               a file of a checkpoint of the store
 //	base/CLUSTER/…-INDEX-….json      a manifest: the files of one checkpoint, and the entry that it stands for
 //	log/CLUSTER/…-FIRST-LAST-….ql    a segment: consecutive committed entries, packed
 //	gap/CLUSTER/AFTER-UNTIL-….json   entries that no segment will ever hold

@@ -93,8 +93,19 @@ type GapName struct {
 
 const number = "%016x"
 
-// FileName names a file of a checkpoint.
-func FileName(h Hash) string { return FilePrefix + h.String() }
+// FileName names a file of a checkpoint of a cluster.
+func FileName(cluster consensus.ClusterID, h Hash) string {
+	return fmt.Sprintf(FilePrefix+number+"/%v", uint64(cluster), h)
+}
+
+// ParseFile reads a FileName.
+func ParseFile(name string) (consensus.ClusterID, Hash, error) {
+	f, ok := parse(name, FilePrefix, "", 0, false)
+	if !ok {
+		return 0, Hash{}, fmt.Errorf("%w: %q", ErrName, name)
+	}
+	return consensus.ClusterID(f.cluster), f.hash, nil
+}
 
 // Names of encrypted objects have the set of the recipients before the hash, and end otherwise.
 const (

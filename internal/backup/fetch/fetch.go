@@ -82,8 +82,9 @@ func Object(ctx context.Context, store objects.Store, name string, hash backup.H
 	return content.Bytes(), err
 }
 
-// File reads a file of a base, and decrypts it if it is encrypted. create is called before each try.
-func File(ctx context.Context, store objects.Store, f *backup.File, create func() (io.WriteCloser, error)) error {
+// File reads a file of a base of a cluster, and decrypts it if it is encrypted. create is called before each try.
+func File(ctx context.Context, store objects.Store, cluster consensus.ClusterID, f *backup.File,
+	create func() (io.WriteCloser, error)) error {
 	return twice(func() error {
 		to, err := create()
 		if err != nil {
@@ -93,7 +94,7 @@ func File(ctx context.Context, store objects.Store, f *backup.File, create func(
 		if f.Key != nil {
 			plain = &cipher.StreamWriter{S: f.Key.Stream(0), W: to}
 		}
-		err = read(ctx, store, backup.FileName(f.Hash), f.Hash, f.Size, plain)
+		err = read(ctx, store, backup.FileName(cluster, f.Hash), f.Hash, f.Size, plain)
 		return errors.Join(err, to.Close())
 	})
 }

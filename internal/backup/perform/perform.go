@@ -40,7 +40,7 @@ func (p *Performer) Do(ctx context.Context, op *ship.Op) ship.Outcome {
 		}
 		return outcome(objects.PutOnce(ctx, p.Store, op.Name, bytes.NewReader(op.Content), int64(len(op.Content))))
 	case ship.PutFile:
-		return outcome(p.putFile(ctx, &op.File))
+		return outcome(p.putFile(ctx, op.Name, &op.File))
 	case ship.Checkpoint:
 		made, err := p.checkpoint(ctx)
 		o := outcome(err)
@@ -53,13 +53,12 @@ func (p *Performer) Do(ctx context.Context, op *ship.Op) ship.Outcome {
 var errMissing = errors.New("an object that was put is not at the place any more: it is put anew")
 
 // present returns an errMissing unless the objects of files are at the place.
-func (p *Performer) present(ctx context.Context, needed []backup.File) error {
+func (p *Performer) present(ctx context.Context, needed []ship.Needed) error {
 	for i := range needed {
-		f := &needed[i]
-		info, err := p.Store.Stat(ctx, backup.FileName(f.Hash))
+		info, err := p.Store.Stat(ctx, needed[i].Name)
 		switch {
-		case errors.Is(err, objects.ErrNotFound), err == nil && info.Size != f.Size:
-			return fmt.Errorf("%w: %s", errMissing, backup.FileName(f.Hash))
+		case errors.Is(err, objects.ErrNotFound), err == nil && info.Size != needed[i].Size:
+			return fmt.Errorf("%w: %s", errMissing, needed[i].Name)
 		case err != nil:
 			return err
 		}
@@ -163,14 +162,14 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-func (p *Performer) putFile(ctx context.Context, f *backup.File) (err error) {
+func (p *Performer) putFile(ctx context.Context, name string, f *backup.File) (err error) {
 	file, err := p.FS.Open(p.FS.PathJoin(p.Dir, f.Name))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	body := &summed{file: io.NewSectionReader(file, 0, f.Size), key: f.Key, want: f.Hash}
-	return objects.PutOnce(ctx, p.Store, backup.FileName(f.Hash), body, f.Size)
+	return objects.PutOnce(ctx, p.Store, name, body, f.Size)
 }
 
 var errChanged = errors.New("a file of the checkpoint changed since it was summed")

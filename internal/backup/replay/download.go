@@ -28,7 +28,7 @@ func (r *replaying) download(m *backup.Manifest) error {
 		running.Go(func() {
 			defer func() { <-turns }()
 			f := &m.Files[i]
-			err := fetch.File(ctx, r.Store, f, func() (io.WriteCloser, error) {
+			err := fetch.File(ctx, r.Store, r.plan.Base.Cluster, f, func() (io.WriteCloser, error) {
 				return r.FS.Create(r.FS.PathJoin(r.Dir, f.Name))
 			})
 			if err != nil {

@@ -403,7 +403,7 @@ func TestRun_laterLevel(t *testing.T) {
 		name, later := made.Encode()
 		m.place.Remove(base.String())
 		m.replace(name.String(), later)
-		m.place.Remove(backup.FileName(made.Files[0].Hash))
+		m.place.Remove(backup.FileName(cluster, made.Files[0].Hash))
 	}
 	var low *level.TooLowError
 	if _, err := m.run(backup.Target{}); !errors.As(err, &low) || low.Active != level.Own+1 {

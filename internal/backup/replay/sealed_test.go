@@ -131,7 +131,7 @@ func TestRun_encryptedOnce(t *testing.T) {
 	former := map[backup.Hash]bool{}
 	for _, name := range m.place.Names() {
 		for _, f := range again.Made.Files {
-			if former[f.Hash] = true; name == backup.FileName(f.Hash) {
+			if former[f.Hash] = true; name == backup.FileName(cluster, f.Hash) {
 				shared++
 			}
 		}

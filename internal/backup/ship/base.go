@@ -77,7 +77,7 @@ func (s *Shipper) checkpointMade(made *backup.Manifest) {
 	for i := range made.Files {
 		if f := &made.Files[i]; !b.known[f.Hash] && !listed[f.Hash] {
 			listed[f.Hash] = true
-			b.files = append(b.files, &object{name: backup.FileName(f.Hash), file: f})
+			b.files = append(b.files, &object{name: backup.FileName(s.config.Cluster, f.Hash), file: f})
 		}
 	}
 }
@@ -119,6 +119,14 @@ func (s *Shipper) popFiles() {
 	b.files = kept
 }
 
+// needs are the objects of a base's files.
+func (s *Shipper) needs(m *backup.Manifest) (needed []Needed) {
+	for i := range m.Files {
+		needed = append(needed, Needed{backup.FileName(s.config.Cluster, m.Files[i].Hash), m.Files[i].Size})
+	}
+	return needed
+}
+
 func (s *Shipper) putManifest() {
 	b := &s.base
 	if b.whole == nil {
@@ -129,7 +137,7 @@ func (s *Shipper) putManifest() {
 		return
 	}
 	run := b.run
-	op := Op{Kind: Put, Name: b.whole.name, Content: b.whole.content, Needs: b.manifest.Files}
+	op := Op{Kind: Put, Name: b.whole.name, Content: b.whole.content, Needs: s.needs(b.manifest)}
 	s.put(op, b.whole, func(result Result) {
 		switch {
 		case s.base.run != run:

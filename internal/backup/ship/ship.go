@@ -101,9 +101,15 @@ type Op struct {
 	Name    string
 	Content []byte
 	File    backup.File
-	// Needs are files whose objects must be at the place before Content is put: of the manifest of a base. They were put by
+	// Needs are objects that must be at the place before Content is put: files of the manifest of a base. They were put by
 	// this run, or for a base before it, and may have been removed by hand since.
-	Needs []backup.File
+	Needs []Needed
+}
+
+// Needed is an object that must be at the place.
+type Needed struct {
+	Name string
+	Size int64
 }
 
 // Result says how an operation ended.

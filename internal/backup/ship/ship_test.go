@@ -192,7 +192,7 @@ func TestShipper_missingFile(t *testing.T) {
 					files++
 				case op.Kind == ship.Put && strings.HasPrefix(op.Name, backup.BasePrefix):
 					manifests++
-					if len(op.Needs) != 1 || op.Needs[0] != file {
+					if len(op.Needs) != 1 || op.Needs[0] != (ship.Needed{Name: backup.FileName(cluster, file.Hash), Size: file.Size}) {
 						t.Errorf("needs %v", op.Needs)
 					}
 					if missing {

@@ -341,7 +341,7 @@ func (w *world) replay(p *backup.Plan, to consensus.Index) *backup.Hash {
 		return &p.Base.Hash
 	}
 	for i := range m.Files {
-		if backup.HashOf(w.place[backup.FileName(m.Files[i].Hash)]) != m.Files[i].Hash {
+		if backup.HashOf(w.place[backup.FileName(cluster, m.Files[i].Hash)]) != m.Files[i].Hash {
 			return &p.Base.Hash
 		}
 	}
