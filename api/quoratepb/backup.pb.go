@@ -25,12 +25,15 @@ const (
 
 // Numbers that are zero are those of the policy that the cluster has, or else defaults.
 type StartBackupRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Place         string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`                                 // URL without credentials; empty: that of the policy that the cluster has
-	BaseSeconds   int64                  `protobuf:"varint,2,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"` // how often a base is made: 60 to 2592000; default 21600
-	SealMs        int64                  `protobuf:"varint,3,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`                // after how long entries are sealed: 100 to 3600000; default 1000
-	Recipients    []string               `protobuf:"bytes,10,rep,name=recipients,proto3" json:"recipients,omitempty"`                      // of age, that the backup is encrypted to; none: those of the policy that the cluster has
-	InTheClear    bool                   `protobuf:"varint,11,opt,name=in_the_clear,json=inTheClear,proto3" json:"in_the_clear,omitempty"` // the backup is no more encrypted: only at another place than before
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Place       string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`                                 // URL without credentials; empty: that of the policy that the cluster has
+	BaseSeconds int64                  `protobuf:"varint,2,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"` // how often a base is made: 60 to 2592000; default 21600
+	SealMs      int64                  `protobuf:"varint,3,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`                // after how long entries are sealed: 100 to 3600000; default 1000
+	// keep says what stays at the place: a time for which any moment can be restored, and numbers of older bases, such as
+	// "48h,daily:30,weekly:12,monthly:12,yearly:5"; or "all". Empty: as before, or all.
+	Keep          string   `protobuf:"bytes,5,opt,name=keep,proto3" json:"keep,omitempty"`
+	Recipients    []string `protobuf:"bytes,10,rep,name=recipients,proto3" json:"recipients,omitempty"`                      // of age, that the backup is encrypted to; none: those of the policy that the cluster has
+	InTheClear    bool     `protobuf:"varint,11,opt,name=in_the_clear,json=inTheClear,proto3" json:"in_the_clear,omitempty"` // the backup is no more encrypted: only at another place than before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,6 +87,13 @@ func (x *StartBackupRequest) GetSealMs() int64 {
 		return x.SealMs
 	}
 	return 0
+}
+
+func (x *StartBackupRequest) GetKeep() string {
+	if x != nil {
+		return x.Keep
+	}
+	return ""
 }
 
 func (x *StartBackupRequest) GetRecipients() []string {
@@ -192,6 +202,8 @@ type BackupStatus struct {
 	Trouble       string                 `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`                          // why the place takes nothing now; empty: it does
 	NowMs         int64                  `protobuf:"varint,17,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`                // Unix time by the clock of the member that answers
 	SinceMs       int64                  `protobuf:"varint,18,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`          // when the policy was set, by the clock of the member that was asked
+	Keep          string                 `protobuf:"bytes,19,opt,name=keep,proto3" json:"keep,omitempty"`                                // rule of what stays at the place, or "all"
+	Retention     *BackupRetained        `protobuf:"bytes,20,opt,name=retention,proto3" json:"retention,omitempty"`                      // absent: no round of it has ended
 	Recipients    []string               `protobuf:"bytes,25,rep,name=recipients,proto3" json:"recipients,omitempty"`                    // of age, that the backup is encrypted to; none: it is in the clear
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -346,6 +358,20 @@ func (x *BackupStatus) GetSinceMs() int64 {
 	return 0
 }
 
+func (x *BackupStatus) GetKeep() string {
+	if x != nil {
+		return x.Keep
+	}
+	return ""
+}
+
+func (x *BackupStatus) GetRetention() *BackupRetained {
+	if x != nil {
+		return x.Retention
+	}
+	return nil
+}
+
 func (x *BackupStatus) GetRecipients() []string {
 	if x != nil {
 		return x.Recipients
@@ -414,6 +440,91 @@ func (x *BackupMark) GetTimeMs() int64 {
 	return 0
 }
 
+// BackupRetained is what the last round of retention did.
+type BackupRetained struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TimeMs        int64                  `protobuf:"varint,1,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"` // when it ended; 0: none did
+	FromMs        int64                  `protobuf:"varint,2,opt,name=from_ms,json=fromMs,proto3" json:"from_ms,omitempty"` // any moment since can be restored, but for gaps; 0: as far back as there are bases
+	Bases         uint64                 `protobuf:"varint,3,opt,name=bases,proto3" json:"bases,omitempty"`                 // that are at the place
+	Removed       uint64                 `protobuf:"varint,4,opt,name=removed,proto3" json:"removed,omitempty"`             // objects
+	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                 // of them
+	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`                      // less is removed than the rule lets it, or nothing; empty: all is well
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRetained) Reset() {
+	*x = BackupRetained{}
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRetained) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRetained) ProtoMessage() {}
+
+func (x *BackupRetained) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRetained.ProtoReflect.Descriptor instead.
+func (*BackupRetained) Descriptor() ([]byte, []int) {
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BackupRetained) GetTimeMs() int64 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
+}
+
+func (x *BackupRetained) GetFromMs() int64 {
+	if x != nil {
+		return x.FromMs
+	}
+	return 0
+}
+
+func (x *BackupRetained) GetBases() uint64 {
+	if x != nil {
+		return x.Bases
+	}
+	return 0
+}
+
+func (x *BackupRetained) GetRemoved() uint64 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+func (x *BackupRetained) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *BackupRetained) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // BackupHole are entries that the backup lacks: those after one, and before another.
 type BackupHole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -426,7 +537,7 @@ type BackupHole struct {
 
 func (x *BackupHole) Reset() {
 	*x = BackupHole{}
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +549,7 @@ func (x *BackupHole) String() string {
 func (*BackupHole) ProtoMessage() {}
 
 func (x *BackupHole) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +562,7 @@ func (x *BackupHole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupHole.ProtoReflect.Descriptor instead.
 func (*BackupHole) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BackupHole) GetAfter() uint64 {
@@ -488,7 +599,7 @@ type BackupProven struct {
 
 func (x *BackupProven) Reset() {
 	*x = BackupProven{}
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +611,7 @@ func (x *BackupProven) String() string {
 func (*BackupProven) ProtoMessage() {}
 
 func (x *BackupProven) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +624,7 @@ func (x *BackupProven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupProven.ProtoReflect.Descriptor instead.
 func (*BackupProven) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BackupProven) GetRevision() int64 {
@@ -549,11 +660,12 @@ var File_quoratepb_backup_proto protoreflect.FileDescriptor
 const file_quoratepb_backup_proto_rawDesc = "" +
 	"\n" +
 	"\x16quoratepb/backup.proto\x12\n" +
-	"quorate.v1\"\xa8\x01\n" +
+	"quorate.v1\"\xbc\x01\n" +
 	"\x12StartBackupRequest\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12!\n" +
 	"\fbase_seconds\x18\x02 \x01(\x03R\vbaseSeconds\x12\x17\n" +
-	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\x12\x1e\n" +
+	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\x12\x12\n" +
+	"\x04keep\x18\x05 \x01(\tR\x04keep\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\n" +
 	" \x03(\tR\n" +
@@ -561,7 +673,7 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\fin_the_clear\x18\v \x01(\bR\n" +
 	"inTheClear\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
-	"\x13BackupStatusRequest\"\xc2\x04\n" +
+	"\x13BackupStatusRequest\"\x90\x05\n" +
 	"\fBackupStatus\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -586,7 +698,9 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\bverified\x18\x0f \x01(\v2\x18.quorate.v1.BackupProvenR\bverified\x12\x18\n" +
 	"\atrouble\x18\x10 \x01(\tR\atrouble\x12\x15\n" +
 	"\x06now_ms\x18\x11 \x01(\x03R\x05nowMs\x12\x19\n" +
-	"\bsince_ms\x18\x12 \x01(\x03R\asinceMs\x12\x1e\n" +
+	"\bsince_ms\x18\x12 \x01(\x03R\asinceMs\x12\x12\n" +
+	"\x04keep\x18\x13 \x01(\tR\x04keep\x128\n" +
+	"\tretention\x18\x14 \x01(\v2\x1a.quorate.v1.BackupRetainedR\tretention\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x19 \x03(\tR\n" +
 	"recipients\"W\n" +
@@ -594,7 +708,14 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"BackupMark\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x17\n" +
-	"\atime_ms\x18\x03 \x01(\x03R\x06timeMs\"Q\n" +
+	"\atime_ms\x18\x03 \x01(\x03R\x06timeMs\"\x9a\x01\n" +
+	"\x0eBackupRetained\x12\x17\n" +
+	"\atime_ms\x18\x01 \x01(\x03R\x06timeMs\x12\x17\n" +
+	"\afrom_ms\x18\x02 \x01(\x03R\x06fromMs\x12\x14\n" +
+	"\x05bases\x18\x03 \x01(\x04R\x05bases\x12\x18\n" +
+	"\aremoved\x18\x04 \x01(\x04R\aremoved\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\"Q\n" +
 	"\n" +
 	"BackupHole\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
@@ -622,32 +743,34 @@ func file_quoratepb_backup_proto_rawDescGZIP() []byte {
 	return file_quoratepb_backup_proto_rawDescData
 }
 
-var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_quoratepb_backup_proto_goTypes = []any{
 	(*StartBackupRequest)(nil),  // 0: quorate.v1.StartBackupRequest
 	(*StopBackupRequest)(nil),   // 1: quorate.v1.StopBackupRequest
 	(*BackupStatusRequest)(nil), // 2: quorate.v1.BackupStatusRequest
 	(*BackupStatus)(nil),        // 3: quorate.v1.BackupStatus
 	(*BackupMark)(nil),          // 4: quorate.v1.BackupMark
-	(*BackupHole)(nil),          // 5: quorate.v1.BackupHole
-	(*BackupProven)(nil),        // 6: quorate.v1.BackupProven
+	(*BackupRetained)(nil),      // 5: quorate.v1.BackupRetained
+	(*BackupHole)(nil),          // 6: quorate.v1.BackupHole
+	(*BackupProven)(nil),        // 7: quorate.v1.BackupProven
 }
 var file_quoratepb_backup_proto_depIdxs = []int32{
 	4, // 0: quorate.v1.BackupStatus.restorable:type_name -> quorate.v1.BackupMark
 	4, // 1: quorate.v1.BackupStatus.base:type_name -> quorate.v1.BackupMark
-	5, // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
-	6, // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
-	0, // 4: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
-	1, // 5: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
-	2, // 6: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
-	3, // 7: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
-	3, // 8: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
-	3, // 9: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
+	7, // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
+	5, // 4: quorate.v1.BackupStatus.retention:type_name -> quorate.v1.BackupRetained
+	0, // 5: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
+	1, // 6: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
+	2, // 7: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
+	3, // 8: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
+	3, // 9: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
+	3, // 10: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
+	8, // [8:11] is the sub-list for method output_type
+	5, // [5:8] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_backup_proto_init() }
@@ -661,7 +784,7 @@ func file_quoratepb_backup_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_backup_proto_rawDesc), len(file_quoratepb_backup_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ type Catalog struct {
 	Bases    []Base    // sorted by index
 	Segments []Stored  // sorted by first index
 	Gaps     []GapName // sorted
+	Kept     *KeptName // the last note of what was removed; nil: nothing was
 	Foreign  int       // names that are none of a backup's
 }
 
@@ -46,6 +47,13 @@ func (c *Catalog) Add(name string, size int64) error {
 	case strings.HasPrefix(name, BasePrefix):
 		if n, err := ParseBase(name); err == nil && n.Cluster == c.Cluster {
 			c.Bases = append(c.Bases, Base{n, size})
+			return nil
+		}
+	case strings.HasPrefix(name, KeptPrefix):
+		if n, err := ParseKept(name); err == nil && n.Cluster == c.Cluster {
+			if c.Kept == nil || n.Floor > c.Kept.Floor || n.Floor == c.Kept.Floor && n.Time > c.Kept.Time {
+				c.Kept = &n
+			}
 			return nil
 		}
 	case strings.HasPrefix(name, GapPrefix):

@@ -5,6 +5,7 @@
 //	base/CLUSTER/…-INDEX-….json      a manifest: the files of one checkpoint, and the entry that it stands for
 //	log/CLUSTER/…-FIRST-LAST-….ql    a segment: consecutive committed entries, packed
 //	gap/CLUSTER/AFTER-UNTIL-….json   entries that no segment will ever hold
+//	kept/CLUSTER/FLOOR-….json        up to which entry retention removed the log
 //
 // Each name ends with, or is, the SHA-256 of the content. So a name never has two contents, nothing is overwritten, members
 // that ship at the same time write the same or add a branch, and a reader knows from the name alone what it must get. A point
@@ -12,7 +13,8 @@
 // point of a base along segments that begin where the one before ended, and applies what they hold: the state that comes out
 // must have the chain's sums, entry by entry.
 //
-// It is pure: no clock, no I/O, no goroutine. Package ship decides what is written when, package replay restores.
+// It is pure: no clock, no I/O, no goroutine. Package ship decides what is written when, packages keep and
+// prune what is removed, package replay restores.
 //
 // Invariants:
 //  1. Whatever a place holds, a decoder returns what an encoder was given, or an error; memory is bounded by the constants

@@ -21,6 +21,7 @@ const (
 	BasePrefix = "base/"
 	LogPrefix  = "log/"
 	GapPrefix  = "gap/"
+	KeptPrefix = "kept/"
 )
 
 // Hash is the SHA-256 of an object, encrypted or not.

@@ -95,11 +95,16 @@ type UnreachableError struct {
 	Target Target
 	Best   *Head // the last state before the target to which some lead; nil: none
 	Breaks consensus.Index
+	Kept   *KeptName // what retention has removed; nil: nothing that is known
 	Why    string
 }
 
 func (e *UnreachableError) Error() string {
 	text := fmt.Sprintf("%v cannot be restored: %s", e.Target, e.Why)
+	if e.removed() {
+		text += fmt.Sprintf(" (retention removed the log up to entry %d at %s: any moment since %s is kept, and older bases "+
+			"by themselves)", e.Kept.Floor, Time(e.Kept.Time), Time(e.Kept.From))
+	}
 	if e.Best == nil {
 		return text
 	}
@@ -107,12 +112,17 @@ func (e *UnreachableError) Error() string {
 		"--at entry:%d", text, e.Best.Index, e.Best.Revision, Time(e.Best.Time), e.Best.Index)
 }
 
+// removed reports whether the state may have been one of those that retention removed.
+func (e *UnreachableError) removed() bool {
+	return e.Kept != nil && (e.Best == nil || e.Breaks <= e.Kept.Floor)
+}
+
 // Plan finds the newest base from which segments lead to a target, leaving out objects that were found to be missing or
 // damaged. The error is an UnreachableError.
 func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	newest, found := c.Newest()
 	if !found || len(c.Bases) == 0 {
-		return nil, &UnreachableError{Target: target, Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
+		return nil, &UnreachableError{Target: target, Kept: c.Kept, Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
 	}
 	var best, other *Plan
 	for i := len(c.Bases) - 1; i >= 0; i-- {
@@ -141,7 +151,7 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 // unreachable says why no base leads to a target, and which state can be had. best is the plan that comes nearest to it; nil:
 // no base is early enough.
 func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool) error {
-	e := &UnreachableError{Target: target}
+	e := &UnreachableError{Target: target, Kept: c.Kept}
 	if best == nil {
 		e.Why = "no base can be read"
 		for i := range c.Bases {

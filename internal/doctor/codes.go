@@ -65,6 +65,7 @@ const (
 	BackupGap       Code = "BACKUP_GAP"
 	BackupUnproven  Code = "BACKUP_UNVERIFIED"
 	BackupRefused   Code = "BACKUP_PLACE_REFUSED"
+	BackupRetention Code = "BACKUP_RETENTION"
 	ClustersMixed   Code = "CLUSTERS_MIXED"
 	CordonedAll     Code = "CORDONED_ALL"
 	ZonesUneven     Code = "ZONES_UNEVEN"
@@ -215,6 +216,7 @@ var codes = []Row{
 		nil, nil},
 	{BackupUnproven, "3, 4", "The continuous backup was not proven for 48 hours, or the last try to prove it failed.",
 		nil, nil},
+	{BackupRetention, "3", "Retention removes less from the place of the continuous backup than its rule lets it.", nil, nil},
 	{ClustersMixed, "3", "A process of another cluster answers at the endpoint of a member.", nil, nil},
 	{CordonedAll, "3", "Every voter is cordoned, so that the cordons say nothing.", nil, nil},
 	{ZonesUneven, "3, 4", "The failure of one zone would take a majority of the voters.", nil, nil},

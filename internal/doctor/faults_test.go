@@ -220,6 +220,9 @@ var faultsOfMachines = []fault{
 			o.Backup.Proven, o.Backup.Why = false, "obj/aa is damaged"
 		})
 	}, doctor.BackupUnproven, 3, "a restore of the backup was tried 60 minutes ago, and failed: obj/aa is damaged", nil},
+	{"a backup that grows", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.RetentionWhy = "delete obj/aa: denied" })
+	}, doctor.BackupRetention, 3, "retention does not remove what the rule does not keep: delete obj/aa: denied", nil},
 	{"late applies", 0, func(h hospital) { h.of(3).Core.Applied = 80_000 }, doctor.ApplyBehind, 3,
 		"m3 applies late: 10000 entries wait, which took 100 s to commit", nil},
 	{"open files", 0, func(h hospital) { h.of(2).Process.OpenFiles = 60_000 }, doctor.FilesNear, 2, "m2 has 60000 of 65536 files open", nil},

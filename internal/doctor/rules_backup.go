@@ -45,6 +45,10 @@ func (p *patient) backup() (all []Finding) {
 			"nothing for longer than the log was kept, and states within cannot be restored; there are %d since it goes there",
 			span(age), b.GetGaps()))
 	}
+	if why := b.GetRetentionWhy(); why != "" {
+		all = append(all, found(BackupRetention, SlowerThanIs, nil, cureBackup, "the backup grows: retention does not remove "+
+			"what the rule does not keep: %s", why))
+	}
 	switch tried := b.GetVerifiedMs(); {
 	case tried != 0 && !b.GetProven():
 		all = append(all, found(BackupUnproven, SlowerThanIs, nil, cureBackup, "a restore of the backup was tried %s ago, and "+

@@ -33,7 +33,7 @@ type BackupOp struct {
 type BackupPolicy struct {
 	On          bool
 	Place       string // URL without credentials
-	Keep        string // rule of what is kept; empty: all
+	Keep        string // rule of what is kept (package backup/keep); empty: all
 	BaseSeconds int64  // a base is made so often
 	SealMillis  int64  // a segment is sealed after so long
 	Since       int64  // when it was set, in milliseconds of Unix time by the clock of the member that was asked
@@ -55,6 +55,7 @@ type BackupProgress struct {
 	Verified   BackupProof // the last restore that was tried
 	Trouble    string      // why the place takes nothing now; empty: it does
 	Refused    bool        // the member may not use the place: its operator did not allow it; Trouble says how to
+	Retention  BackupRetention
 }
 
 // BackupPoint is a point of the log, with the time until which all that was applied is before it.
@@ -150,7 +151,7 @@ func (p *BackupProgress) Append(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, p.Gap.Time)
 	dst = append(dst, flag(p.Verified.Proven, backupProven)|flag(p.Refused, backupRefused))
 	dst = binary.AppendVarint(appendRevision(dst, p.Verified.Revision), p.Verified.Time)
-	return appendText(appendText(dst, p.Verified.Why), p.Trouble)
+	return p.Retention.append(appendText(appendText(dst, p.Verified.Why), p.Trouble))
 }
 
 func (p *BackupPoint) append(dst []byte) []byte {
@@ -168,6 +169,7 @@ func (r *reader) backupProgress() BackupProgress {
 	p.Refused = flags&backupRefused != 0
 	p.Verified = BackupProof{Proven: flags&backupProven != 0, Revision: r.revision(), Time: r.varint(), Why: string(r.bytes())}
 	p.Trouble = string(r.bytes())
+	p.Retention = r.backupRetention()
 	return p
 }
 
@@ -218,7 +220,7 @@ func (p *BackupPolicy) validRecipients() bool {
 
 // Valid reports whether the bounds hold.
 func (p *BackupProgress) Valid() bool {
-	for _, text := range [...]string{p.Trouble, p.Verified.Why} {
+	for _, text := range [...]string{p.Trouble, p.Verified.Why, p.Retention.Why} {
 		if len(text) > MaxBackupTroubleBytes || !utf8.ValidString(text) {
 			return false
 		}
@@ -265,6 +267,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 func (b *BackupRow) report(said *BackupProgress) {
 	p := &b.Progress
 	p.At, p.Trouble, p.Refused = said.At, said.Trouble, said.Refused
+	p.Retention.report(&said.Retention)
 	if said.Restorable.Index > p.Restorable.Index ||
 		said.Restorable.Index == p.Restorable.Index && said.Restorable.Time > p.Restorable.Time {
 		p.Restorable = said.Restorable

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -98,7 +99,7 @@ func (b *backupService) set(ctx context.Context, generation uint64, policy kv.Ba
 
 // policyOf is the policy that a request asks for, where the cluster has one already.
 func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.BackupPolicy, err error) {
-	p = kv.BackupPolicy{On: true, Place: cmp.Or(r.GetPlace(), has.Place), Keep: has.Keep,
+	p = kv.BackupPolicy{On: true, Place: cmp.Or(r.GetPlace(), has.Place),
 		BaseSeconds: cmp.Or(r.GetBaseSeconds(), has.BaseSeconds, ship.DefaultBaseEvery/1000),
 		SealMillis:  cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter)}
 	switch {
@@ -125,6 +126,9 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	if err := setRecipients(&p, has, r); err != nil {
 		return p, err
 	}
+	if p.Keep, err = keepOf(has, r); err != nil {
+		return p, err
+	}
 	if !p.Valid() {
 		return p, errors.New("the URL of the place is not text")
 	}
@@ -133,7 +137,8 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 
 func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
 	p := &row.Progress
-	answer := &quoratepb.BackupStatus{Generation: row.Generation, On: row.Policy.On, Place: row.Policy.Place,
+	answer := &quoratepb.BackupStatus{Keep: cmp.Or(row.Policy.Keep, keep.All), Retention: retained(&p.Retention),
+		Generation: row.Generation, On: row.Policy.On, Place: row.Policy.Place,
 		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis,
 		SinceMs: row.Policy.Since, Turn: row.Turn,
 		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,

@@ -51,6 +51,8 @@ func TestBackup_policies(t *testing.T) {
 		{Place: dir.Place, BaseSeconds: -1}, {Place: dir.Place, SealMs: 1},
 		{Place: dir.Place, Recipients: []string{"AGE-SECRET-KEY-1HIDDEN"}}, {Place: dir.Place, Recipients: []string{"hidden"}},
 		{Place: dir.Place, Recipients: []string{testRecipient}, InTheClear: true},
+		{Place: dir.Place, Keep: "14"}, {Place: dir.Place, Keep: "14d,hourly:3"},
+		{Place: dir.Place, Keep: strings.Repeat("x", kv.MaxBackupKeepBytes+1)},
 	} {
 		_, err := api.Start(ctx, wrong)
 		if status.Code(err) != codes.InvalidArgument || strings.Contains(strings.ToLower(err.Error()), "hidden") || len(err.Error()) > 400 {
@@ -62,13 +64,18 @@ func TestBackup_policies(t *testing.T) {
 	}
 	got, err := api.Start(ctx, dir)
 	if err != nil || !got.GetOn() || got.GetPlace() != dir.Place || got.GetBaseSeconds() != 21600 || got.GetSealMs() != 1000 ||
-		got.GetNowMs() == 0 {
+		got.GetNowMs() == 0 || got.GetKeep() != "all" {
 		t.Errorf("started: %v, %v", got, err)
 	}
 	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600, Recipients: []string{testRecipient}})
 	if err != nil || len(got.GetRecipients()) != 1 || got.GetRecipients()[0] != testRecipient ||
 		got.GetPlace() != dir.Place || got.GetBaseSeconds() != 3600 || got.GetGeneration() != 2 {
 		t.Errorf("changed: %v, %v", got, err)
+	}
+	for _, c := range []struct{ keep, want string }{{"336h,daily:3", "14d,daily:3"}, {"", "14d,daily:3"}, {"all", "all"}} {
+		if got, err := api.Start(ctx, &quoratepb.StartBackupRequest{Keep: c.keep}); err != nil || got.GetKeep() != c.want {
+			t.Errorf("keep %q: %v, %v", c.keep, got, err)
+		}
 	}
 	got, err = api.Stop(ctx, &quoratepb.StopBackupRequest{})
 	if err != nil || got.GetOn() || got.GetPlace() != dir.Place || got.GetMember() != 0 {

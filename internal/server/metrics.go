@@ -193,6 +193,15 @@ func (c *partCounters) collectBackup(e *metrics.Emitter) {
 	e.Gauge("quorate_backup_verified_time_seconds", "Unix time of the last restore that was tried.", seconds(p.Verified.Time))
 	e.Gauge("quorate_backup_verified_revision", "Revision of the state that it proved.", float64(p.Verified.Revision))
 	e.Gauge("quorate_backup_verified", "1 if it proved the state.", metrics.Bool(p.Verified.Proven))
+	e.Gauge("quorate_backup_retention_time_seconds", "Unix time when the last round of retention ended.",
+		seconds(p.Retention.At))
+	e.Gauge("quorate_backup_retention_from_time_seconds",
+		"Unix time since when retention keeps any moment; 0: as far back as there are bases.", seconds(p.Retention.From))
+	e.Gauge("quorate_backup_retention_removed_objects", "Objects that the last round of retention removed.",
+		float64(p.Retention.Removed))
+	e.Gauge("quorate_backup_retention_removed_bytes", "Bytes of these objects.", float64(p.Retention.Bytes))
+	e.Gauge("quorate_backup_retention_fails", "1 while less is removed than the rule lets it.",
+		metrics.Bool(p.Retention.Why != ""))
 }
 
 // collectRefused shows the messages between members that were dropped.

@@ -52,7 +52,7 @@ func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, 
 // Catalog lists what a place has of a cluster.
 func Catalog(ctx context.Context, store objects.Store, cluster consensus.ClusterID) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
-	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix} {
+	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix, backup.KeptPrefix} {
 		after := ""
 		for more := true; more; {
 			infos, rest, err := store.List(ctx, fmt.Sprintf("%s%016x/", prefix, uint64(cluster)), after, objects.MaxList)

@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -41,6 +42,8 @@ func (p *Performer) Do(ctx context.Context, op *ship.Op) ship.Outcome {
 		return outcome(objects.PutOnce(ctx, p.Store, op.Name, bytes.NewReader(op.Content), int64(len(op.Content))))
 	case ship.PutFile:
 		return outcome(p.putFile(ctx, op.Name, &op.File))
+	case ship.Prune:
+		return ship.Outcome{Pruned: fetch.Prune(ctx, p.Store, op.Prune)}
 	case ship.Checkpoint:
 		made, err := p.checkpoint(ctx)
 		o := outcome(err)

@@ -8,6 +8,7 @@ type baseWork struct {
 	at    int64       // the time when that was known: the next one is due BaseEvery later
 	due   bool        // one is to be made whatever the time
 	known map[backup.Hash]bool
+	lacks bool // the newest one lacks files: another one is made, of files that are all put
 
 	run      int              // counts attempts: outcomes of an earlier one do not matter
 	asked    bool             // a checkpoint is being made, or is there
@@ -22,7 +23,7 @@ type baseWork struct {
 func (s *Shipper) turnBase() {
 	b := &s.base
 	if !b.asked {
-		if s.lost == nil && !s.noting() && s.now >= b.next && (b.due || b.at == 0 || s.now-b.at >= s.config.BaseEvery) {
+		if s.baseDue() && s.now >= b.next && !s.retention.pruner.Looking() {
 			s.beginBase()
 		}
 		return
@@ -47,11 +48,17 @@ func (b *baseWork) awaits(p *pending) bool {
 	return b.manifest != nil && p.segment.Items[0].Entry.Index <= b.manifest.Index
 }
 
+// baseDue reports whether a base is to be made, now or after a pause.
+func (s *Shipper) baseDue() bool {
+	b := &s.base
+	return s.lost == nil && !s.noting() && (b.due || b.at == 0 || s.now-b.at >= s.config.BaseEvery)
+}
+
 // beginBase asks for a checkpoint, unless the base that is there is of the present state, but for the backup's own row.
 func (s *Shipper) beginBase() {
 	b := &s.base
 	b.due = false
-	if b.head.Index > 0 && b.head.Index >= s.news && b.head.Index+1 >= s.first {
+	if b.head.Index > 0 && b.head.Index >= s.news && b.head.Index+1 >= s.first && !b.lacks {
 		b.at = s.now
 		return
 	}
@@ -154,11 +161,12 @@ func (s *Shipper) baseDone() {
 	m, head := s.base.manifest, s.base.whole.end
 	s.abandonBase()
 	b := &s.base
-	b.head, b.at = head, s.now
+	b.head, b.at, b.lacks = head, s.now, false
 	b.known = map[backup.Hash]bool{}
 	for i := range m.Files {
 		b.known[m.Files[i].Hash] = true
 	}
+	s.retention.next = max(s.now, s.retention.began+pruneEvery)
 }
 
 // failBase tries again later.
@@ -174,5 +182,5 @@ func (s *Shipper) abandonBase() {
 	if b.asked {
 		s.ops = append(s.ops, Op{Kind: Discard})
 	}
-	s.base = baseWork{head: b.head, at: b.at, known: b.known, run: b.run + 1}
+	s.base = baseWork{head: b.head, at: b.at, known: b.known, lacks: b.lacks, run: b.run + 1}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -23,6 +25,9 @@ type Config struct {
 	HeldBytes int64 // entries and segments that the place has not taken: more of them are left out
 	Puts      int   // segments that are put at once
 	FilePuts  int   // files of a base that are put at once
+
+	Keep      keep.Rule // what stays at the place
+	KeepBytes int64     // memory of a look at the place for what does not (prune.Config)
 }
 
 // Defaults.
@@ -92,6 +97,8 @@ const (
 	Checkpoint
 	// Discard removes the checkpoint. It has no outcome.
 	Discard
+	// Prune performs the operation Prune. Its outcome is Pruned.
+	Prune
 )
 
 // Op is an operation that the caller begins now, and tells the end of by Done.
@@ -104,6 +111,7 @@ type Op struct {
 	// Needs are objects that must be at the place before Content is put: files of the manifest of a base. They were put by
 	// this run, or for a base before it, and may have been removed by hand since.
 	Needs []Needed
+	Prune *prune.Op
 }
 
 // Needed is an object that must be at the place.
@@ -134,6 +142,7 @@ type Outcome struct {
 	Result Result
 	Why    string           // of what was not OK
 	Made   *backup.Manifest // of a Checkpoint that is OK: all but time and ids
+	Pruned prune.Outcome    // of Prune
 }
 
 // Progress is how far a backup is.
@@ -147,7 +156,8 @@ type Progress struct {
 	Gap        backup.Gap      // the last one that was noted; zero: none was
 	Lost       bool            // entries are left out now
 	Current    bool            // after Restorable nothing but the backup's own entries was given
-	Trouble    string          // why the last operation that failed did; empty: the last one did not
+	Trouble    string          // why the last operation failed, but for those of retention; empty: it did not
+	Retention  Retention
 }
 
 // Shipper is the state machine. It is not safe for concurrent use.
@@ -173,21 +183,29 @@ type Shipper struct {
 	restorable  backup.Head
 	floor       consensus.Index // the last gap begins after it
 	base        baseWork
+	retention   retention
 	gaps        int
 	gap         backup.Gap
 	trouble     string
 
 	ops     []Op
-	running map[uint64]func(*Outcome) // by the id of the operation
+	running map[uint64]started // by the id of the operation
 	nextID  uint64
+}
+
+// started is an operation under way.
+type started struct {
+	kind Kind
+	end  func(*Outcome)
 }
 
 // New returns a Shipper that begins at a time, in milliseconds.
 func New(c Config, at Start, now int64) *Shipper {
 	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, news: at.Applied,
-		first: at.Applied + 1, running: map[uint64]func(*Outcome){}}
+		first: at.Applied + 1, running: map[uint64]started{}}
 	s.packer.Lock = c.Lock
 	s.base.known = map[backup.Hash]bool{}
+	s.beginRetention()
 	if base := at.Base; base != nil {
 		s.end, s.follows = base.Head(), base.Sum
 		if base.Set == c.Lock.Set() {
@@ -267,13 +285,15 @@ func (s *Shipper) Seal() {
 
 // Done tells how an operation ended.
 func (s *Shipper) Done(id uint64, o Outcome) {
-	end := s.running[id]
-	if end == nil {
+	of, known := s.running[id]
+	if !known {
 		return
 	}
 	delete(s.running, id)
-	s.trouble = o.Why
-	end(&o)
+	if of.kind != Prune {
+		s.trouble = o.Why
+	}
+	of.end(&o)
 	s.turn()
 }
 
@@ -288,7 +308,7 @@ func (s *Shipper) Take() []Op {
 func (s *Shipper) Progress() Progress {
 	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, Restorable: s.restorable, Held: s.held(),
 		Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble,
-		Current: s.restorable.Index > 0 && s.restorable.Index >= s.news}
+		Current: s.restorable.Index > 0 && s.restorable.Index >= s.news, Retention: s.retention.said}
 }
 
 // turn does all that can be done now.
@@ -296,6 +316,7 @@ func (s *Shipper) turn() {
 	s.sealIfDue()
 	s.recover()
 	s.putQueue()
+	s.turnRetention()
 	s.turnBase()
 	s.noteRestorable()
 }
@@ -316,7 +337,7 @@ func (s *Shipper) noteRestorable() {
 func (s *Shipper) begin(op Op, end func(*Outcome)) {
 	s.nextID++
 	op.ID = s.nextID
-	s.running[op.ID] = end
+	s.running[op.ID] = started{op.Kind, end}
 	s.ops = append(s.ops, op)
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -30,6 +31,10 @@ type world struct {
 	own     []bool        // of them: it is the backup's own
 	given   int           // entries that the shipper was given
 	place   map[string][]byte
+	times   map[string]int64
+	hours   int64 // how much faster time goes
+	deleted int
+	ghosts  bool // operations of a member end after another one has begun
 	running []running
 	calm    bool
 	good    []backup.Head // points that were called restorable
@@ -165,7 +170,7 @@ func (w *world) step() {
 }
 
 func (w *world) tick(ms int64) {
-	w.now += ms
+	w.now += ms * w.hours
 	w.shipper.Tick(w.now)
 }
 
@@ -197,19 +202,28 @@ func (w *world) finish() {
 	if does, answers := w.calm || w.rng.Intn(4) > 0, w.calm || w.rng.Intn(4) > 0; does {
 		out = w.perform(&op)
 		if !answers {
-			out = ship.Outcome{Result: ship.Failed, Why: "no answer"}
+			out = failed(&op, "no answer")
 		}
 	} else {
-		out = ship.Outcome{Result: ship.Failed, Why: "busy"}
+		out = failed(&op, "busy")
 	}
 	if of == w.shipper {
 		of.Done(op.ID, out)
 	}
 }
 
+func failed(op *ship.Op, why string) ship.Outcome {
+	if op.Kind == ship.Prune {
+		return ship.Outcome{Pruned: prune.Outcome{Why: why}}
+	}
+	return ship.Outcome{Result: ship.Failed, Why: why}
+}
+
 func (w *world) perform(op *ship.Op) ship.Outcome {
 	content := op.Content
 	switch op.Kind {
+	case ship.Prune:
+		return ship.Outcome{Pruned: w.prune(op.Prune)}
 	case ship.Checkpoint:
 		return ship.Outcome{Made: w.checkpoint()}
 	case ship.PutFile:
@@ -227,7 +241,7 @@ func (w *world) perform(op *ship.Op) ship.Outcome {
 		w.place[op.Name] = content[:len(content)/2] // somebody's half of an object, which nobody was told of
 		return ship.Outcome{Result: ship.Failed, Why: "no answer"}
 	}
-	w.place[op.Name] = content
+	w.place[op.Name], w.times[op.Name] = content, w.now
 	return ship.Outcome{}
 }
 
@@ -235,18 +249,28 @@ func (w *world) perform(op *ship.Op) ship.Outcome {
 func (w *world) checkpoint() *backup.Manifest {
 	index := consensus.Index(len(w.history))
 	m := &backup.Manifest{Index: index, Term: 1, Revision: w.revision(index), Sum: backup.Hex(w.sum(index)), Level: 1}
+	if w.hours > 1 { // files that are in all bases, and files that come again
+		names := []string{"always", fmt.Sprint("again-", index/15%12)}
+		for _, name := range names {
+			m.Files = append(m.Files, w.fileNamed(name))
+		}
+	}
 	for i := range 3 {
 		name := fmt.Sprint(int(index)/(10+i), ".sst")
 		name = fmt.Sprint(i, "-", name)
-		f := backup.File{Name: name, Hash: backup.HashOf(fileOf(name, nil))}
-		if w.lock != nil {
-			f.Key = w.lock.Secret.FileKey(f.Hash)
-			f.Hash = backup.HashOf(fileOf(name, f.Key))
-		}
-		m.Files = append(m.Files, f)
+		m.Files = append(m.Files, w.fileNamed(name))
 	}
 	backup.SortFiles(m.Files)
 	return m
+}
+
+func (w *world) fileNamed(name string) backup.File {
+	f := backup.File{Name: name, Size: int64(len(fileOf(name, nil))), Hash: backup.HashOf(fileOf(name, nil))}
+	if w.lock != nil {
+		f.Key = w.lock.Secret.FileKey(f.Hash)
+		f.Hash = backup.HashOf(fileOf(name, f.Key))
+	}
+	return f
 }
 
 func fileOf(name string, key *backup.FileKey) []byte {
@@ -414,7 +438,7 @@ func TestShipper_walk(t *testing.T) {
 func walk(t *testing.T, seed int64) {
 	t.Helper()
 	rng := rand.New(rand.NewSource(seed))
-	w := &world{t: t, rng: rng, place: map[string][]byte{}, now: 1_790_000_000_000, config: ship.Config{
+	w := &world{t: t, rng: rng, place: map[string][]byte{}, times: map[string]int64{}, hours: 1, now: 1_790_000_000_000, config: ship.Config{
 		Cluster: cluster, Member: 3, SealBytes: 1 + rng.Intn(2000), SealAfter: 300, BaseEvery: 5000,
 		HeldBytes: int64(1000 + rng.Intn(20000)),
 	}}

@@ -28,7 +28,8 @@ func (m *Machine) reportIfDue() {
 	if p.Restorable != m.said.Restorable {
 		every = min(every, 10*time.Duration(m.row.Policy.SealMillis)*time.Millisecond)
 	}
-	news := p.Base != m.said.Base || p.Gaps != m.said.Gaps || (trouble != "") != m.troubled ||
+	news := p.Base != m.said.Base || p.Gaps != m.said.Gaps ||
+		p.Retention != m.said.Retention || (trouble != "") != m.troubled ||
 		p.Restorable.Index > 0 && m.said.Restorable.Index == 0
 	if news {
 		every = min(every, m.config.Times.News)
@@ -73,7 +74,7 @@ func (m *Machine) slow() string {
 func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
 	now := m.now.UnixMilli()
 	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), Gaps: uint64(p.Gaps),
-		Trouble: cut(trouble), Refused: m.barred}
+		Trouble: cut(trouble), Refused: m.barred, Retention: retention(&p.Retention)}
 	if p.Current { // nothing waits that changes the state: it is the one of now
 		said.Restorable.Time = max(said.Restorable.Time, now)
 	}
@@ -81,6 +82,11 @@ func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
 		said.Gap = kv.BackupGap{After: uint64(p.Gap.After), Until: uint64(p.Gap.Until), Time: p.Gap.Time}
 	}
 	return said
+}
+
+func retention(r *ship.Retention) kv.BackupRetention {
+	return kv.BackupRetention{At: r.At, From: r.From, Bases: uint64(r.Bases), Removed: uint64(r.Removed),
+		Bytes: uint64(r.Bytes), Why: cut(r.Why)}
 }
 
 func point(h *backup.Head) kv.BackupPoint {

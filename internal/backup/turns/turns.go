@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -263,10 +264,14 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}
+	rule, err := keep.Parse(m.row.Policy.Keep)
+	if err != nil {
+		rule = keep.Rule{} // a rule of a later build: nothing is removed
+	}
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
-		HeldBytes: m.config.HeldBytes, Lock: m.lock}, start, now.UnixMilli())
+		HeldBytes: m.config.HeldBytes, Lock: m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
 	m.work()
 }
 

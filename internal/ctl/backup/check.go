@@ -21,7 +21,7 @@ import (
 // New is the command `quorate backup`.
 func New(s command.Streams, verify Verifier) *cobra.Command {
 	return command.Group("backup", "Ship a continuous backup, try where it shall go, and see and prove what is there",
-		newStart(s), newStop(s), newStatus(s), newCheck(s), newList(s), newVerify(s, verify))
+		newStart(s), newStop(s), newStatus(s), newCheck(s), newList(s), newRetention(s), newVerify(s, verify))
 }
 
 const long = `Try the place that URL names, as a backup would use it: list, write a small object, read it, find it, see that

@@ -9,6 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -23,9 +25,12 @@ members share. Without URL the backup goes on, or is changed, where it went last
 URL is as for "quorate backup check". It has no credentials: each member takes its own, from its environment or from the file
 that URL names. With --recipient the backup is encrypted, and only the holder of a recipient's secret key can read it: the
 members cannot. age-keygen makes a key pair. Recipients replace those before, and a new base for them follows at once. Objects
-that are at the place already stay as they are.
+that are at the place already stay as they are. Without --keep nothing is ever removed from the place: "quorate backup
+retention" shows what a rule would remove.
 
 The command does not write to the place: try it with "quorate backup check URL" on the machines of the members.`
+
+const keepUsage = "what stays at the place: 14d, or 48h,daily:30,weekly:12,monthly:12,yearly:5, or all"
 
 // asking is a call of the Backup service.
 type asking func(context.Context, quoratepb.BackupClient) (*quoratepb.BackupStatus, error)
@@ -43,14 +48,20 @@ func newStart(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
 	var baseEvery, sealAfter time.Duration
 	var to recipients
+	var keeps string
 	cmd := c.AddTo(&cobra.Command{
 		Use: "start [URL]", Short: "Let the cluster ship a continuous backup to a directory or bucket", Long: startHelp,
-		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --base-every 6h",
+		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --keep 14d\n" +
+			"  quorate backup start --keep 48h,daily:30,weekly:12,monthly:12",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || baseEvery < 0 || sealAfter < 0 {
 				return command.Usagef("--base-every takes whole seconds, --seal-after milliseconds, and no number is negative")
 			}
-			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds()}
+			if _, err := keep.Parse(keeps); err != nil {
+				return command.Usagef("--keep %w", err)
+			}
+			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds(),
+				Keep: keeps}
 			var err error
 			if r.Recipients, err = to.read(); err != nil {
 				return err
@@ -68,6 +79,7 @@ func newStart(s command.Streams) *cobra.Command {
 			})
 		},
 	})
+	cmd.Flags().StringVar(&keeps, "keep", "", keepUsage+"; empty: as before, or all")
 	cmd.Flags().DurationVar(&baseEvery, "base-every", 0, "how often a base is made, 1m to 720h; 0: as before, or 6h")
 	cmd.Flags().DurationVar(&sealAfter, "seal-after", 0,
 		"after how long entries are written to the place, 100ms to 1h; 0: as before, or 1s")
@@ -144,7 +156,7 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	} else {
 		lines[len(lines)-1] += "; nothing was reported yet"
 	}
-	lines = append(lines, reached(b)...)
+	lines = append(append(lines, reached(b)...), retained(b)...)
 	if why := b.GetTrouble(); why != "" {
 		lines = append(lines, "the place takes nothing: "+printable.Text(why, mostTrouble))
 	}
@@ -178,6 +190,28 @@ func reached(b *quoratepb.BackupStatus) (lines []string) {
 	default:
 		lines = append(lines, fmt.Sprintf("a restore failed %s: %s", ago(b, v.GetTimeMs()),
 			printable.Text(v.GetWhy(), mostTrouble)))
+	}
+	return lines
+}
+
+// retained says what stays at the place, and what the last round of retention did.
+func retained(b *quoratepb.BackupStatus) []string {
+	rule, err := keep.Parse(b.GetKeep())
+	if err != nil { // of a later build
+		return []string{"rule " + printable.Text(b.GetKeep(), mostTrouble)}
+	}
+	lines := []string{"rule " + rule.String() + ": " + rule.Sentence()}
+	r := b.GetRetention()
+	if r.GetTimeMs() != 0 {
+		line := fmt.Sprintf("retention removed %s, %s, %s", plural.Of(int(min(r.GetRemoved(), 1<<30)), "object"),
+			progress.Size(int64(min(r.GetBytes(), 1<<62))), ago(b, r.GetTimeMs()))
+		if r.GetFromMs() != 0 {
+			line += "; it keeps any moment since " + backup.Time(r.GetFromMs())
+		}
+		lines = append(lines, line+", and "+plural.Of(int(min(r.GetBases(), 1<<30)), "base"))
+	}
+	if why := r.GetWhy(); why != "" {
+		lines = append(lines, "retention removes less than the rule lets it: "+printable.Text(why, mostTrouble))
 	}
 	return lines
 }

@@ -98,6 +98,13 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(got.Out, "\x1b") {
 		t.Errorf("a member's bytes reach the terminal: %q", got.Out)
 	}
+	f.status.Keep = "48h,daily:3"
+	said(t, run("status"), "rule 2d,daily:3: any moment of the last 2 days can be restored; the last base of each of 3 days\n")
+	f.status.Retention = &quoratepb.BackupRetained{TimeMs: 90 * minute, FromMs: 50 * minute, Bases: 7, Removed: 12, Bytes: 5 << 20,
+		Why: "delete \x1b: the credentials may not do this here"}
+	got = run("status")
+	said(t, got, "retention removed 12 objects, 5.0 MiB, 10m00s ago; it keeps any moment since 1970-01-01T00:50:00.000Z, and 7 bases")
+	said(t, got, "retention removes less than the rule lets it: delete ")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "obj/aa is damaged"}
 	said(t, run("status"), "a restore failed 40m00s ago: obj/aa is damaged")
 	said(t, run("status", "-o", "json"), `"place":"s3://b/p"`)
@@ -109,10 +116,11 @@ func TestStatus(t *testing.T) {
 func TestStart(t *testing.T) {
 	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
 	run := f.serve(t)
-	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms"), "the backup goes to file:///b")
+	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms", "--keep=14d"), "the backup goes to file:///b")
 	said(t, run("start"), "the backup goes to file:///b")
 	if len(f.started) != 2 || f.started[0].GetPlace() != "file:///b" || f.started[0].GetBaseSeconds() != 3600 ||
-		f.started[0].GetSealMs() != 500 || f.started[1].GetPlace() != "" {
+		f.started[0].GetSealMs() != 500 || f.started[1].GetPlace() != "" ||
+		f.started[0].GetKeep() != "14d" || f.started[1].GetKeep() != "" {
 		t.Errorf("got %v", f.started)
 	}
 	recipientsFile := filepath.Join(t.TempDir(), "recipients")
@@ -130,7 +138,7 @@ func TestStart(t *testing.T) {
 	f.started = f.started[:2]
 	for _, wrong := range [][]string{{"--recipient=AGE-SECRET-KEY-1HIDDEN"}, {"--recipient=hidden"}, {"--recipients-file=/gone/hidd"},
 		{"--recipients-file=" + os.DevNull}, {"--in-the-clear", "--recipient=" + testRecipient}, {"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
-		{"file:///b", "--log-bytes=1"}} {
+		{"file:///b", "--log-bytes=1"}, {"file:///b", "--keep=14"}} {
 		got := run(append([]string{"start"}, wrong...)...)
 		if got.Status != command.StatusUsage || strings.Contains(strings.ToLower(got.Err), "hidden") {
 			t.Errorf("%v: %+v", wrong, got)

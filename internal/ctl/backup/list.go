@@ -47,6 +47,7 @@ type listed struct {
 	Bases   []listedEnd `json:"bases"`
 	Log     []run       `json:"log"`
 	Gaps    []gap       `json:"gaps"`
+	Removed *removed    `json:"removed,omitempty"`
 	Forks   int         `json:"forks"`
 	Newest  *listedEnd  `json:"newest,omitempty"`
 	Foreign int         `json:"foreign_objects"`
@@ -77,6 +78,13 @@ type gap struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// removed is what retention has removed.
+type removed struct {
+	Until consensus.Index `json:"log_until_entry"`
+	From  string          `json:"any_moment_since"`
+	Time  string          `json:"time"`
+}
+
 func endOf(h backup.Head) listedEnd {
 	return listedEnd{Epoch: h.Epoch, Entry: h.Index, Revision: int64(h.Revision), Time: backup.Time(h.Time)}
 }
@@ -100,6 +108,9 @@ func listOf(c *backup.Catalog) *listed {
 	}
 	for _, g := range c.Gaps {
 		l.Gaps = append(l.Gaps, gap{After: g.After, Until: g.Until, Time: backup.Time(g.Time)})
+	}
+	if k := c.Kept; k != nil {
+		l.Removed = &removed{k.Floor, backup.Time(k.From), backup.Time(k.Time)}
 	}
 	if newest, found := c.Newest(); found {
 		end := endOf(newest)
@@ -128,6 +139,9 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 	}
 	for _, g := range l.Gaps {
 		fmt.Fprintf(w, "gap\tbetween entries %d and %d\t\tnoted %s\n", g.After, g.Until, g.Time)
+	}
+	if k := l.Removed; k != nil {
+		fmt.Fprintf(w, "removed\tthe log to entry %d\t\tat %s\tany moment since %s is kept\n", k.Until, k.Time, k.From)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -71,8 +71,10 @@ func TestMachine_Apply_backupBelowLevel(t *testing.T) {
 func TestMachine_Apply_backup(t *testing.T) {
 	b := newBackupBench(t)
 	sealed := kv.BackupProgress{At: 5000, Restorable: kv.BackupPoint{Index: 9, Revision: 7, Time: 4900}, Gaps: 2,
-		Gap: kv.BackupGap{After: 3, Until: 5, Time: 4000}}
-	long, invalid := sealed, sealed
+		Gap: kv.BackupGap{After: 3, Until: 5, Time: 4000}, Retention: kv.BackupRetention{At: 3000, From: 1, Bases: 4, Removed: 5,
+			Bytes: 6, Why: "denied"}}
+	long, invalid, growing := sealed, sealed, sealed
+	growing.Retention.Why = strings.Repeat("x", kv.MaxBackupTroubleBytes+1)
 	long.Trouble = strings.Repeat("x", kv.MaxBackupTroubleBytes+1)
 	invalid.Verified.Why = "\xff"
 	for _, step := range []struct {
@@ -101,6 +103,7 @@ func TestMachine_Apply_backup(t *testing.T) {
 		{"a report of another member", backupReport(2, 3, sealed), kv.ErrBadCommand},
 		{"a report of another turn", backupReport(1, 2, sealed), kv.ErrBadCommand},
 		{"a long report", backupReport(2, 2, long), kv.ErrBadCommand},
+		{"a long reason", backupReport(2, 2, growing), kv.ErrBadCommand},
 		{"one that is no text", backupReport(2, 2, invalid), kv.ErrBadCommand},
 		{"a report", backupReport(2, 2, sealed), nil},
 		{"the next turn", backupTurn(2, 3), nil},
@@ -112,6 +115,7 @@ func TestMachine_Apply_backup(t *testing.T) {
 	want := kv.BackupRow{Generation: 1, Policy: backupPolicy(0, "file:///b", true).Backup.Policy, Turn: 3, Member: 3, Reports: 2,
 		TurnGaps: 1, Progress: sealed}
 	want.Progress.At, want.Progress.Gaps = 6000, 3
+	want.Progress.Retention.Why = "" // the member whose turn it is finds nothing
 	if diff := cmp.Diff(want, *b.m.Backup()); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}

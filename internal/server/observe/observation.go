@@ -226,7 +226,7 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), VerifiedMs: age(said.Verified.Time),
 		VerifiedRevision: int64(said.Verified.Revision),
 		Proven:           said.Verified.Proven, Why: said.Verified.Why, Trouble: said.Trouble,
-		Refused: p.RefusesPlace(row.Policy.Place)}
+		Refused: p.RefusesPlace(row.Policy.Place), RetentionWhy: said.Retention.Why}
 }
 
 // peers are the links to the others and, if this member leads, their progress.

@@ -1,0 +1,228 @@
+package prune
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// round is what is known of the place in one round.
+type round struct {
+	begun  map[uint64]bool // operations that the caller has taken
+	newest backup.Point
+	report Report
+
+	bases     []keep.Base // sorted by name
+	sizes     map[backup.BaseName]int64
+	firsts    map[uint64]consensus.Index
+	notes     []backup.KeptName // sorted: the last one is the newest
+	noteTimes map[backup.KeptName]int64
+	files     map[backup.Hash]*file
+	late      bool   // the list and the place disagree on manifests
+	blocked   string // why no file is removed
+	unread    int    // manifests that cannot be read
+	looked    bool   // no more files are removed
+}
+
+// file is a file of bases, as the place lists it.
+type file struct {
+	size, time int64
+	named      bool // by a manifest
+}
+
+func newRound(newest backup.Point) *round {
+	return &round{begun: map[uint64]bool{}, newest: newest, sizes: map[backup.BaseName]int64{},
+		firsts: map[uint64]consensus.Index{}, noteTimes: map[backup.KeptName]int64{}, files: map[backup.Hash]*file{}}
+}
+
+// prefix is that of the cluster's objects of a kind.
+func (p *Pruner) prefix(kind string) string {
+	return fmt.Sprintf("%s%016x/", kind, uint64(p.config.Cluster))
+}
+
+// list lists all objects below a prefix, and calls then at the end. take returns false for one object too many.
+func (p *Pruner) list(prefix, after string, take func(*Listed) bool, then func()) {
+	p.do(Op{Kind: List, Name: prefix, After: after}, func(o *Outcome) {
+		for i := range o.Listed {
+			if !take(&o.Listed[i]) {
+				p.fail("the place has more objects below "+prefix+" than retention looks at", true)
+				return
+			}
+		}
+		if o.More && len(o.Listed) > 0 {
+			p.list(prefix, o.Listed[len(o.Listed)-1].Name, take, then)
+			return
+		}
+		then()
+	})
+}
+
+func (p *Pruner) listBases(after string) {
+	listed := map[backup.BaseName]Listed{}
+	p.list(p.prefix(backup.BasePrefix), after, func(l *Listed) bool {
+		if n, err := backup.ParseBase(l.Name); err == nil && n.Cluster == p.config.Cluster {
+			listed[n] = *l
+		}
+		return len(listed) <= MaxBases
+	}, func() {
+		maps.Copy(p.seen, listed)
+		r := p.round
+		known := r.newest == backup.Point{}
+		for n, l := range p.seen {
+			r.bases = append(r.bases, keep.Base{BaseName: n, Taken: l.Time})
+			r.sizes[n] = l.Size
+			_, there := listed[n]
+			known = known || there && n.Point == r.newest
+		}
+		slices.SortFunc(r.bases, func(a, b keep.Base) int { return strings.Compare(a.String(), b.String()) })
+		switch {
+		case !known:
+			p.fail(fmt.Sprintf("the place does not list the newest base, of entry %d: its list is late, or somebody has "+
+				"removed it", r.newest.Index), false)
+		case len(r.bases) == 0:
+			p.finish()
+		default:
+			p.listEpochs(p.prefix(backup.LogPrefix))
+		}
+	})
+}
+
+// listEpochs finds the first segment of each epoch. Names of an epoch lie together, and are sorted by their first entry.
+func (p *Pruner) listEpochs(after string) {
+	prefix := p.prefix(backup.LogPrefix)
+	p.do(Op{Kind: List, Name: prefix, After: after}, func(o *Outcome) {
+		for i := range o.Listed {
+			n, err := backup.ParseSegment(o.Listed[i].Name)
+			if err != nil {
+				continue
+			}
+			if _, known := p.round.firsts[n.Epoch]; known {
+				continue
+			}
+			p.round.firsts[n.Epoch] = n.First
+			if len(p.round.firsts) > MaxEpochs {
+				p.fail("the place has the log of more epochs than retention looks at", true)
+				return
+			}
+			p.listEpochs(epochEnd(prefix, n.Epoch))
+			return
+		}
+		if o.More && len(o.Listed) > 0 { // names that are none of segments
+			p.listEpochs(o.Listed[len(o.Listed)-1].Name)
+			return
+		}
+		p.listNotes()
+	})
+}
+
+// epochPrefix begins the names of an epoch's segments.
+func epochPrefix(prefix string, epoch uint64) string { return fmt.Sprintf("%s%016x-", prefix, epoch) }
+
+// epochEnd comes after all names of an epoch's segments, and before those of the next: '.' comes after '-'.
+func epochEnd(prefix string, epoch uint64) string { return fmt.Sprintf("%s%016x.", prefix, epoch) }
+
+func (p *Pruner) listNotes() {
+	r := p.round
+	p.list(p.prefix(backup.KeptPrefix), "", func(l *Listed) bool {
+		if n, err := backup.ParseKept(l.Name); err == nil && n.Cluster == p.config.Cluster {
+			r.notes = append(r.notes, n)
+			r.noteTimes[n] = l.Time
+		}
+		return len(r.notes) <= MaxNotes
+	}, p.listFiles)
+}
+
+func (p *Pruner) listFiles() {
+	r := p.round
+	p.list(p.prefix(backup.FilePrefix), "", func(l *Listed) bool {
+		if cluster, hash, err := backup.ParseFile(l.Name); err == nil && cluster == p.config.Cluster {
+			r.files[hash] = &file{size: l.Size, time: l.Time}
+		}
+		return int64(len(r.files)) <= p.config.MostBytes/fileBytes
+	}, func() { p.readManifests(0) })
+}
+
+// readManifests reads the manifests from one on, one after the other.
+func (p *Pruner) readManifests(i int) {
+	r := p.round
+	if i == len(r.bases) {
+		p.plan()
+		return
+	}
+	b := &r.bases[i]
+	name := b.String()
+	most := min(backup.MaxManifestBytes, p.config.MostBytes/4)
+	if r.sizes[b.BaseName] > most {
+		p.unreadable(b, name)
+		p.readManifests(i + 1)
+		return
+	}
+	p.do(Op{Kind: Get, Name: name, Hash: b.Hash, Most: most}, func(o *Outcome) {
+		switch {
+		case o.Absent: // removed meanwhile; or the place forgets, and its files must stay
+			r.late = true
+			delete(p.seen, b.BaseName)
+			r.bases = slices.Delete(r.bases, i, i+1)
+			p.readManifests(i)
+			return
+		case o.Damaged:
+			p.unreadable(b, name)
+		default:
+			p.read(b, name, o.Content)
+		}
+		p.readManifests(i + 1)
+	})
+}
+
+func (p *Pruner) read(b *keep.Base, name string, content []byte) {
+	needed, err := backup.ObjectsOf(&b.BaseName, content)
+	if err != nil {
+		p.unreadable(b, name)
+		return
+	}
+	for i := range needed {
+		f := p.round.files[needed[i].Hash]
+		if f == nil || f.size != needed[i].Size {
+			b.State = keep.Lacking
+		}
+		if f != nil {
+			f.named = true
+		}
+	}
+	if b.State == keep.Lacking && b.Point == p.round.newest {
+		p.round.report.Lacks = true
+	}
+}
+
+func (p *Pruner) unreadable(b *keep.Base, name string) {
+	b.State = keep.Unreadable
+	if p.round.unread++; p.round.unread == 1 {
+		p.round.blocked = "the manifest " + name + " cannot be read, and no file is removed that it may name: remove it by " +
+			"hand if the base is not needed"
+	}
+}
+
+// plan plans, and goes on with what can be removed.
+func (p *Pruner) plan() {
+	r := p.round
+	plan := keep.Make(&keep.Input{Rule: p.config.Rule, Bases: r.bases, Firsts: r.firsts, Now: p.now})
+	r.report.Plan = plan
+	slices.SortFunc(r.notes, func(a, b backup.KeptName) int {
+		return cmp.Or(cmp.Compare(a.Floor, b.Floor), cmp.Compare(a.Time, b.Time), bytes.Compare(a.Hash[:], b.Hash[:]))
+	})
+	if r.report.Why, r.report.Refused = r.blocked, r.blocked != ""; plan.Refused != "" {
+		r.report.Why, r.report.Refused = plan.Refused, true
+	}
+	if p.config.Rule.Window == 0 || plan.Refused != "" {
+		p.finish()
+		return
+	}
+	p.removeFiles()
+}

@@ -1,0 +1,218 @@
+package prune
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Config is what a Pruner goes by.
+type Config struct {
+	Cluster consensus.ClusterID
+	Member  consensus.MemberID // for notes
+	Rule    keep.Rule
+	// MostBytes bounds what a round holds: what it knows of files, and one manifest.
+	MostBytes int64
+	DryRun    bool // count what would go, and remove nothing
+}
+
+// DefaultMostBytes is the memory of a round.
+const DefaultMostBytes = 64 << 20
+
+// fileBytes is about what a file takes in memory.
+const fileBytes = 128
+
+// Bounds of what a place may have.
+const (
+	MaxBases  = 50_000
+	MaxEpochs = 1000
+	MaxNotes  = 50_000
+)
+
+// Times by the place's clock.
+const (
+	// FileGrace is how old a file is that is removed: a member may have put it for a base whose manifest is not there yet.
+	FileGrace = 24 * time.Hour
+	// ManifestGrace lies between the end of the manifests that named a file, and its own.
+	ManifestGrace = 30 * time.Minute
+)
+
+// deletes is how many segments are deleted at once.
+const deletes = 4
+
+// Kind is the kind of an operation.
+type Kind uint8
+
+// Kinds of operations.
+const (
+	// List returns the first objects whose names begin with Name and come after After.
+	List Kind = 1 + iota
+	// Get reads the object Name, which has the hash Hash and at most Most bytes.
+	Get
+	// Put puts Content under Name.
+	Put
+	// Delete removes the object Name.
+	Delete
+)
+
+// Op is an operation that the caller begins now, and tells the end of by Done.
+type Op struct {
+	ID      uint64
+	Kind    Kind
+	Name    string
+	After   string      // of List
+	Hash    backup.Hash // of Get
+	Most    int64       // of Get, in bytes
+	Content []byte      // of Put
+}
+
+// Listed is an object in a list.
+type Listed struct {
+	Name string
+	Size int64 // bytes
+	Time int64 // when the place took it, by its clock, in milliseconds since 1970
+}
+
+// Outcome is how an operation ended.
+type Outcome struct {
+	Why     string // it failed; empty: it did not
+	Refused bool   // it will fail again unless somebody does something
+	Listed  []Listed
+	More    bool   // the list goes on
+	Content []byte // of Get
+	Absent  bool   // Get found no object
+	Damaged bool   // Get found other bytes
+}
+
+// Report is how the last round ended.
+type Report struct {
+	Ended   int64 // milliseconds since 1970; zero: none did
+	Done    bool  // to its end
+	Why     string
+	Refused bool       // Why lasts until somebody does something
+	Plan    *keep.Plan // nil: the round did not come so far
+	Removed int        // objects
+	Bytes   int64      // of them
+	Lacks   bool       // the newest base lacks files: a new one should be made
+}
+
+// Pruner is the state machine. It is not safe for concurrent use.
+type Pruner struct {
+	config  Config
+	now     int64
+	round   *round // nil: none is under way
+	stopped bool
+	seen    map[backup.BaseName]Listed // bases of earlier rounds: a list may omit some
+	report  Report
+
+	ops     []Op
+	running map[uint64]func(*Outcome)
+	nextID  uint64
+}
+
+// New returns a Pruner.
+func New(c Config) *Pruner {
+	if c.MostBytes <= 0 {
+		c.MostBytes = DefaultMostBytes
+	}
+	return &Pruner{config: c, seen: map[backup.BaseName]Listed{}, running: map[uint64]func(*Outcome){}}
+}
+
+// Active reports whether a round is under way.
+func (p *Pruner) Active() bool { return p.round != nil }
+
+// Looking reports whether a round is under way that still looks which files are named: a base that is made meanwhile may be
+// missed.
+func (p *Pruner) Looking() bool { return p.round != nil && !p.round.looked }
+
+// Report is that of the last round that has ended.
+func (p *Pruner) Report() Report { return p.report }
+
+// Begin begins a round, at a time in milliseconds. The newest base that is known to be there must be in the place's list; zero:
+// none is known.
+func (p *Pruner) Begin(now int64, newest backup.Point) {
+	p.now, p.stopped = now, false
+	p.round = newRound(newest)
+	p.listBases("")
+}
+
+// Stop ends the round once the operations under way have ended.
+func (p *Pruner) Stop() {
+	p.stopped = true
+	p.ops = nil
+	if p.round != nil {
+		for id := range p.running {
+			if !p.round.begun[id] {
+				delete(p.running, id)
+			}
+		}
+		p.settle()
+	}
+}
+
+// Take returns the operations that are to begin.
+func (p *Pruner) Take() []Op {
+	ops := p.ops
+	p.ops = nil
+	for i := range ops {
+		p.round.begun[ops[i].ID] = true
+	}
+	return ops
+}
+
+// Done tells how an operation ended.
+func (p *Pruner) Done(id uint64, o Outcome) {
+	then := p.running[id]
+	if then == nil {
+		return
+	}
+	delete(p.running, id)
+	switch {
+	case p.stopped:
+	case o.Why != "":
+		p.fail(o.Why, o.Refused)
+	default:
+		then(&o)
+	}
+	p.settle()
+}
+
+// do begins an operation. then is called with what it gave, if it did not fail.
+func (p *Pruner) do(op Op, then func(*Outcome)) {
+	p.nextID++
+	op.ID = p.nextID
+	p.running[op.ID] = then
+	p.ops = append(p.ops, op)
+}
+
+// fail ends the round.
+func (p *Pruner) fail(why string, refused bool) {
+	p.stopped, p.ops = true, nil
+	for id := range p.running {
+		if !p.round.begun[id] {
+			delete(p.running, id)
+		}
+	}
+	p.round.report.Why, p.round.report.Refused = why, refused
+}
+
+// settle ends a round that was stopped, once nothing of it is under way.
+func (p *Pruner) settle() {
+	if p.stopped && p.round != nil && len(p.running) == 0 {
+		p.end()
+	}
+}
+
+func (p *Pruner) end() {
+	p.report = p.round.report
+	p.report.Ended = p.now
+	p.round = nil
+}
+
+// finish ends a round that came to its end.
+func (p *Pruner) finish() {
+	p.round.report.Done = true
+	p.end()
+}

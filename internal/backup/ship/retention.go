@@ -1,0 +1,113 @@
+package ship
+
+import (
+	"cmp"
+
+	"github.com/quorate/quorate/internal/backup/prune"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Times of retention, in milliseconds.
+const (
+	pruneFirst int64 = 60_000       // a turn waits so long before its first round
+	pruneEvery int64 = 3600_000     // rounds begin so long after each other
+	pruneRetry int64 = 600_000      // a round that failed is begun again; the pause doubles
+	pruneLimit int64 = 6 * 3600_000 // up to this
+	// baseWaits is how long a base waits for a round that looks at files.
+	baseWaits int64 = 600_000
+	// pruneTold is how long rounds fail for passing reasons before that is told.
+	pruneTold int64 = 24 * 3600_000
+)
+
+// Retention is what became of the place by the rule.
+type Retention struct {
+	At      int64 // the last round came to its end, in milliseconds; zero: none did
+	From    int64 // any moment since can be restored, but for gaps; zero: as far back as there are bases
+	Floor   consensus.Index
+	Bases   int    // that are there
+	Removed int    // objects, in the last round
+	Bytes   int64  // of them
+	Why     string // retention removes less than the rule lets it, or nothing; empty: all is well
+}
+
+// retention is the state of it.
+type retention struct {
+	pruner   *prune.Pruner
+	under    bool  // a round is under way
+	began    int64 // the last round
+	next     int64 // not before
+	failures int   // one after the other
+	failing  int64 // since when; zero: they do not
+	said     Retention
+}
+
+func (s *Shipper) beginRetention() {
+	s.retention.pruner = prune.New(prune.Config{Cluster: s.config.Cluster, Member: s.config.Member, Rule: s.config.Keep,
+		MostBytes: s.config.KeepBytes})
+	s.retention.next = s.now + pruneFirst
+}
+
+// turnRetention removes what the rule does not keep: never while a base is made, whose manifest is not there yet.
+func (s *Shipper) turnRetention() {
+	r := &s.retention
+	switch {
+	case r.pruner.Looking() && (s.lost != nil || s.baseDue() && s.now >= max(s.base.next, r.began+baseWaits)):
+		r.pruner.Stop()
+		s.settleRetention()
+	case !r.pruner.Active() && s.config.Keep.Window > 0 && s.now >= r.next && s.base.head.Index > 0 && !s.base.asked &&
+		s.lost == nil && !s.baseDue():
+		r.began, r.under = s.now, true
+		r.pruner.Begin(s.now, s.base.head.Point)
+	}
+	s.takePrune()
+}
+
+// takePrune begins the operations that the pruner asks for.
+func (s *Shipper) takePrune() {
+	for _, op := range s.retention.pruner.Take() {
+		s.begin(Op{Kind: Prune, Name: op.Name, Prune: &op}, func(o *Outcome) {
+			if o.Result != OK {
+				o.Pruned.Why = cmp.Or(o.Pruned.Why, o.Why, "failed")
+			}
+			s.retention.pruner.Done(op.ID, o.Pruned)
+			s.settleRetention()
+		})
+	}
+}
+
+// settleRetention takes the report of a round that has ended, and says when the next one begins.
+func (s *Shipper) settleRetention() {
+	r := &s.retention
+	if r.pruner.Active() || !r.under {
+		return
+	}
+	r.under = false
+	report := r.pruner.Report()
+	if report.Lacks {
+		s.base.due, s.base.lacks = true, true
+		clear(s.base.known)
+	}
+	if report.Why != "" && !report.Done {
+		if r.failing == 0 {
+			r.failing = s.now
+		}
+		if report.Refused || s.now-r.failing >= pruneTold {
+			r.said.Why = report.Why
+		}
+		r.next = s.now + min(pruneRetry<<min(r.failures, 10), pruneLimit)
+		r.failures++
+		return
+	}
+	r.next = s.now + max(s.config.BaseEvery, pruneEvery)
+	if !report.Done || report.Plan == nil { // it was stopped
+		return
+	}
+	r.failures, r.failing = 0, 0
+	r.said = Retention{At: s.now, From: report.Plan.From, Floor: report.Plan.Floor, Removed: report.Removed,
+		Bytes: report.Bytes, Why: report.Why}
+	for i := range report.Plan.Fates {
+		if report.Plan.Fates[i].Kept {
+			r.said.Bases++
+		}
+	}
+}

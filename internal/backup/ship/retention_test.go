@@ -1,0 +1,244 @@
+package ship_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/prune"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// prune performs an operation of retention.
+func (w *world) prune(op *prune.Op) prune.Outcome {
+	o := prune.Outcome{}
+	switch op.Kind {
+	case prune.List:
+		for _, name := range slices.Sorted(maps.Keys(w.place)) {
+			if !strings.HasPrefix(name, op.Name) || name <= op.After || w.late && w.rng.Intn(20) == 0 {
+				continue
+			}
+			if o.More = len(o.Listed) == 7; o.More {
+				break
+			}
+			o.Listed = append(o.Listed, prune.Listed{Name: name, Size: int64(len(w.place[name])), Time: w.times[name]})
+		}
+	case prune.Get:
+		content, there := w.place[op.Name]
+		switch {
+		case !there:
+			o.Absent = true
+		case backup.HashOf(content) != op.Hash || int64(len(content)) > op.Most:
+			o.Damaged = true
+		default:
+			o.Content = content
+		}
+	case prune.Put:
+		w.place[op.Name], w.times[op.Name] = op.Content, w.now
+	case prune.Delete:
+		delete(w.place, op.Name)
+		w.deleted++
+	}
+	return o
+}
+
+// since is from when on any moment is to be restorable: the rule's window before the newest base that has all its files.
+func (w *world) since() int64 {
+	newest := int64(0)
+	for i := range w.catalog().Bases {
+		b := &w.catalog().Bases[i]
+		if m, err := backup.ObjectsOf(&b.BaseName, w.place[b.String()]); err == nil && w.has(m) {
+			newest = max(newest, b.Time)
+		}
+	}
+	return newest - w.config.Keep.Window.Milliseconds()
+}
+
+func (w *world) has(needed []backup.Object) bool {
+	return !slices.ContainsFunc(needed, func(f backup.Object) bool {
+		return backup.HashOf(w.place[backup.FileName(cluster, f.Hash)]) != f.Hash
+	})
+}
+
+// kept wants each moment of the window that was called restorable to be restored, and each base by itself. A base may lack
+// files only if members shipped at the same time.
+func (w *world) kept() {
+	w.t.Helper()
+	since := w.since()
+	for _, h := range w.good {
+		if h.Time >= since {
+			w.restores(h)
+		}
+	}
+	for _, b := range w.catalog().Bases {
+		m, err := backup.ObjectsOf(&b.BaseName, w.place[b.String()])
+		switch {
+		case err != nil:
+		case w.has(m) && b.Index == 0: // a target of entry 0 is the latest state
+		case w.has(m):
+			w.restores(b.Head())
+		case !w.ghosts:
+			w.t.Fatalf("the base of entry %d lacks files", b.Index)
+		}
+	}
+}
+
+// Whatever a place does, and whatever befalls the member while it removes what the rule does not keep (it stops anywhere,
+// another one goes on while operations of the former one still end, lists are late): each moment of the window is restored, and
+// once all is calm, what is not needed is gone, and the newest base has all its files.
+func TestShipper_retention(t *testing.T) {
+	seeds := int64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	deleted := 0
+	for seed := range seeds {
+		deleted += keeps(t, seed)
+	}
+	if deleted < 1000 {
+		t.Errorf("%d objects were removed: the walk shows nothing", deleted)
+	}
+}
+
+func keeps(t *testing.T, seed int64) (deleted int) {
+	t.Helper()
+	rng := rand.New(rand.NewSource(seed))
+	const faster = 3000
+	w := &world{t: t, rng: rng, place: map[string][]byte{}, times: map[string]int64{}, hours: faster, now: 1_790_000_000_000,
+		config: ship.Config{Cluster: cluster, Member: 3, SealBytes: 1 + rng.Intn(2000), SealAfter: 300 * faster,
+			BaseEvery: 2000 * faster, HeldBytes: int64(1000 + rng.Intn(20000)), Keep: keep.Rule{Window: 4 * time.Hour}}}
+	if rng.Intn(2) == 0 {
+		w.config.Keep.Daily = 2
+	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	w.restarts, w.late = seed%3 > 0, seed%3 == 2
+	w.ghosts = w.late
+	if seed%4 == 3 {
+		w.relock() // encrypted, and with other recipients after some restarts
+	}
+	w.write(rng.Intn(20))
+	w.start()
+	for i := range 1500 {
+		w.step()
+		if i%150 == 149 {
+			w.kept()
+		}
+	}
+	w.calm, w.late = true, false
+	for name, content := range w.place { // an operator does as he is told
+		if strings.HasPrefix(name, backup.BasePrefix) && !w.whole(name, content) {
+			delete(w.place, name)
+		}
+	}
+	delete(w.place, backup.FileName(cluster, w.fileNamed("always").Hash)) // somebody does
+	for range 400 {
+		w.write(1)
+		w.give(1000)
+		w.tick(200)
+		w.look()
+		for range 20 {
+			w.finish()
+			w.look()
+		}
+	}
+	w.kept()
+	w.gone()
+	return w.deleted
+}
+
+// gone wants nothing that the rule does not keep, but for what is younger than a grace.
+func (w *world) gone() {
+	w.t.Helper()
+	p := w.shipper.Progress().Retention
+	if p.At == 0 || p.Why != "" || w.now-p.At > 4*3600_000 {
+		w.t.Fatalf("at %d: %+v", w.now, p)
+	}
+	named := map[string]bool{}
+	c := w.catalog()
+	for i := range c.Bases {
+		m, err := backup.ObjectsOf(&c.Bases[i].BaseName, w.place[c.Bases[i].String()])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, f := range m {
+			named[backup.FileName(cluster, f.Hash)] = true
+		}
+	}
+	for name := range w.place {
+		if strings.HasPrefix(name, backup.FilePrefix) && !named[name] && w.now-w.times[name] > 30*3600_000 {
+			w.t.Fatalf("%s is %v old, and no manifest names it", name, time.Duration(w.now-w.times[name])*time.Millisecond)
+		}
+	}
+	for _, s := range c.Segments {
+		if s.End.Index <= p.Floor {
+			w.t.Fatalf("segment %d to %d is not needed, from %d on", s.First, s.End.Index, p.Floor)
+		}
+	}
+	newest := c.Bases[len(c.Bases)-1]
+	if m, err := backup.ObjectsOf(&newest.BaseName, w.place[newest.String()]); err != nil || !w.has(m) {
+		w.t.Fatalf("the newest base lacks files: %v", err)
+	}
+	if w.now-newest.Time > 3*w.config.BaseEvery || len(c.Bases) > 12 {
+		w.t.Fatal(fmt.Sprint(len(c.Bases), " bases, the newest ", newest.Time, " at ", w.now))
+	}
+}
+
+// Ensure that no round begins while a base is made, and that a base waits for a round that looks at files, for ten minutes at
+// most.
+func TestShipper_baseOrRetention(t *testing.T) {
+	now := int64(1_790_000_000_000)
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3, SealAfter: 1, BaseEvery: 300_000,
+		Keep: keep.Rule{Window: time.Hour}}, ship.Start{Applied: 5}, now)
+	var ops map[ship.Kind][]ship.Op
+	tick := func(ms int64) {
+		ops = map[ship.Kind][]ship.Op{}
+		now += ms
+		s.Tick(now)
+		for _, op := range s.Take() {
+			ops[op.Kind] = append(ops[op.Kind], op)
+		}
+	}
+	want := func(what string, kinds ...ship.Kind) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(ops)); !slices.Equal(got, kinds) {
+			t.Fatalf("%s: got %v, want %v", what, got, kinds)
+		}
+	}
+	tick(0)
+	want("at first", ship.Checkpoint)
+	checkpoint := ops[ship.Checkpoint][0]
+	tick(3600_000)
+	want("while the checkpoint is made")
+	s.Done(checkpoint.ID, ship.Outcome{Made: &backup.Manifest{Index: 5, Level: 1,
+		Files: []backup.File{{Name: "1", Hash: backup.HashOf(nil)}}}})
+	tick(0)
+	want("with the checkpoint", ship.PutFile)
+	s.Done(ops[ship.PutFile][0].ID, ship.Outcome{})
+	tick(0)
+	want("with the files", ship.Put)
+	s.Done(ops[ship.Put][0].ID, ship.Outcome{})
+	tick(0)
+	want("with the base", ship.Discard, ship.Prune)
+	look := ops[ship.Prune][0]
+	s.Applied(now, &ship.Batch{Items: []backup.Item{{Entry: consensus.Entry{Index: 6}}}})
+	tick(1)
+	want("a segment", ship.Put)
+	tick(301_000)
+	want("a base is due")
+	tick(300_000)
+	want("a base is late")
+	s.Done(look.ID, ship.Outcome{Pruned: prune.Outcome{}})
+	tick(0)
+	want("the round has ended", ship.Checkpoint)
+}
