@@ -98,7 +98,10 @@ func (w *world) has(name string) bool {
 
 // round does a round on a store, and ends it after so many operations: the last one is done or not, and nobody learns.
 func (w *world) round(c prune.Config, store objects.Store, most int, last bool) (r prune.Report, done int) {
-	p := prune.New(c)
+	return w.roundOf(prune.New(c), store, most, last)
+}
+
+func (w *world) roundOf(p *prune.Pruner, store objects.Store, most int, last bool) (r prune.Report, done int) {
 	p.Begin(w.now, w.bases[len(w.bases)-1].Point)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
@@ -338,6 +341,28 @@ func TestPruner_late(t *testing.T) {
 	if r, _ := w.round(config, omits{w.place, "", w.bases[len(w.bases)-3].String()}, 0, true); !w.has(fileName("orphan")) ||
 		r.Removed == 0 {
 		t.Errorf("without a manifest: %+v", r)
+	}
+}
+
+// Ensure that the files of a base stay that a list omits, once an earlier round has seen it.
+func TestPruner_forgotten(t *testing.T) {
+	w := newWorld(t)
+	w.base(0, "always")
+	w.ship(0, 100)
+	p := prune.New(config)
+	for range 5 {
+		w.roundOf(p, w.place, 0, true)
+		w.now += hour
+	}
+	c, err := fetch.Catalog(t.Context(), w.place, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := c.Bases[0] // the last of a day, more than a day old
+	w.ship(100, 104)
+	r, _ := w.roundOf(p, omits{w.place, old.String(), ""}, 0, true)
+	if !r.Done || old.Index > 80 || !w.has(old.String()) || !w.has(fileName(fmt.Sprint("own-", old.Index))) {
+		t.Errorf("the file of the base of entry %d: %+v", old.Index, r)
 	}
 }
 

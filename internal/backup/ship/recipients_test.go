@@ -36,7 +36,8 @@ func (w *world) settle(checkpoints bool) {
 func TestShipper_recipients(t *testing.T) {
 	for name, written := range map[string]int{"a base alone": 7, "segments": 7, "segments, and nothing written": 0} {
 		for _, first := range []string{"in the clear", "encrypted"} {
-			w := &world{t: t, rng: rand.New(rand.NewSource(5)), place: map[string][]byte{}, times: map[string]int64{}, hours: 1, now: 1_790_000_000_000, calm: true, remembers: true,
+			w := &world{t: t, rng: rand.New(rand.NewSource(5)), place: map[string][]byte{}, times: map[string]int64{}, hours: 1,
+				now: 1_790_000_000_000, calm: true, remembers: true,
 				config: ship.Config{Cluster: cluster, Member: 3, SealBytes: 1000, SealAfter: 300, BaseEvery: 1 << 40, HeldBytes: 1 << 20}}
 			if first == "encrypted" {
 				w.relock()
@@ -78,7 +79,8 @@ func TestShipper_recipients(t *testing.T) {
 
 // Ensure that an encrypted object whose name is taken by damage gets another name, and says the same.
 func TestShipper_sealedTaken(t *testing.T) {
-	w := &world{t: t, rng: rand.New(rand.NewSource(5)), place: map[string][]byte{}, times: map[string]int64{}, hours: 1, now: 1_790_000_000_000, calm: true, remembers: true,
+	w := &world{t: t, rng: rand.New(rand.NewSource(5)), place: map[string][]byte{}, times: map[string]int64{}, hours: 1,
+		now: 1_790_000_000_000, calm: true, remembers: true,
 		config: ship.Config{Cluster: cluster, Member: 3, SealBytes: 1000, SealAfter: 300, BaseEvery: 1 << 40, HeldBytes: 1 << 20}}
 	w.relock()
 	w.write(4)

@@ -194,51 +194,85 @@ func (w *world) gone() {
 	}
 }
 
-// Ensure that no round begins while a base is made, and that a base waits for a round that looks at files, for ten minutes at
-// most.
-func TestShipper_baseOrRetention(t *testing.T) {
-	now := int64(1_790_000_000_000)
-	s := ship.New(ship.Config{Cluster: cluster, Member: 3, SealAfter: 1, BaseEvery: 300_000,
-		Keep: keep.Rule{Window: time.Hour}}, ship.Start{Applied: 5}, now)
-	var ops map[ship.Kind][]ship.Op
-	tick := func(ms int64) {
-		ops = map[ship.Kind][]ship.Op{}
-		now += ms
-		s.Tick(now)
-		for _, op := range s.Take() {
-			ops[op.Kind] = append(ops[op.Kind], op)
-		}
+// driven is a shipper whose operations a test ends one by one.
+type driven struct {
+	t   *testing.T
+	now int64
+	s   *ship.Shipper
+	ops map[ship.Kind][]ship.Op // that began last
+}
+
+func drive(t *testing.T, baseEvery int64) *driven {
+	d := &driven{t: t, now: 1_790_000_000_000}
+	d.s = ship.New(ship.Config{Cluster: cluster, Member: 3, SealAfter: 1, BaseEvery: baseEvery,
+		Keep: keep.Rule{Window: time.Hour}}, ship.Start{Applied: 5}, d.now)
+	return d
+}
+
+func (d *driven) tick(ms int64) {
+	d.ops = map[ship.Kind][]ship.Op{}
+	d.now += ms
+	d.s.Tick(d.now)
+	for _, op := range d.s.Take() {
+		d.ops[op.Kind] = append(d.ops[op.Kind], op)
 	}
-	want := func(what string, kinds ...ship.Kind) {
-		t.Helper()
-		if got := slices.Sorted(maps.Keys(ops)); !slices.Equal(got, kinds) {
-			t.Fatalf("%s: got %v, want %v", what, got, kinds)
-		}
+}
+
+func (d *driven) want(what string, kinds ...ship.Kind) {
+	d.t.Helper()
+	if got := slices.Sorted(maps.Keys(d.ops)); !slices.Equal(got, kinds) {
+		d.t.Fatalf("%s: got %v, want %v", what, got, kinds)
 	}
-	tick(0)
-	want("at first", ship.Checkpoint)
-	checkpoint := ops[ship.Checkpoint][0]
-	tick(3600_000)
-	want("while the checkpoint is made")
-	s.Done(checkpoint.ID, ship.Outcome{Made: &backup.Manifest{Index: 5, Level: 1,
+}
+
+// base makes the first base, and leaves a round that has begun after it.
+func (d *driven) base() {
+	d.t.Helper()
+	d.tick(0)
+	d.want("at first", ship.Checkpoint)
+	checkpoint := d.ops[ship.Checkpoint][0]
+	d.tick(3600_000)
+	d.want("while the checkpoint is made")
+	d.s.Done(checkpoint.ID, ship.Outcome{Made: &backup.Manifest{Index: 5, Level: 1,
 		Files: []backup.File{{Name: "1", Hash: backup.HashOf(nil)}}}})
-	tick(0)
-	want("with the checkpoint", ship.PutFile)
-	s.Done(ops[ship.PutFile][0].ID, ship.Outcome{})
-	tick(0)
-	want("with the files", ship.Put)
-	s.Done(ops[ship.Put][0].ID, ship.Outcome{})
-	tick(0)
-	want("with the base", ship.Discard, ship.Prune)
-	look := ops[ship.Prune][0]
-	s.Applied(now, &ship.Batch{Items: []backup.Item{{Entry: consensus.Entry{Index: 6}}}})
-	tick(1)
-	want("a segment", ship.Put)
-	tick(301_000)
-	want("a base is due")
-	tick(300_000)
-	want("a base is late")
-	s.Done(look.ID, ship.Outcome{Pruned: prune.Outcome{}})
-	tick(0)
-	want("the round has ended", ship.Checkpoint)
+	d.tick(0)
+	d.want("with the checkpoint", ship.PutFile)
+	d.s.Done(d.ops[ship.PutFile][0].ID, ship.Outcome{})
+	d.tick(0)
+	d.want("with the files", ship.Put)
+	d.s.Done(d.ops[ship.Put][0].ID, ship.Outcome{})
+	d.tick(0)
+	d.want("with the base", ship.Discard, ship.Prune)
+}
+
+// Ensure that a base waits for a round that looks at files, for ten minutes at most.
+func TestShipper_baseOrRetention(t *testing.T) {
+	d := drive(t, 300_000)
+	d.base()
+	look := d.ops[ship.Prune][0]
+	d.s.Applied(d.now, &ship.Batch{Items: []backup.Item{{Entry: consensus.Entry{Index: 6}}}})
+	d.tick(1)
+	d.want("a segment", ship.Put)
+	d.tick(301_000)
+	d.want("a base is due")
+	d.tick(300_000)
+	d.want("a base is late")
+	d.s.Done(look.ID, ship.Outcome{Pruned: prune.Outcome{}})
+	d.tick(0)
+	d.want("the round has ended", ship.Checkpoint)
+}
+
+// Ensure that no round begins while a base is made that is due by a gap and not by the time.
+func TestShipper_retentionAfterGap(t *testing.T) {
+	d := drive(t, 36_000_000)
+	d.base()
+	d.s.Done(d.ops[ship.Prune][0].ID, ship.Outcome{Pruned: prune.Outcome{}}) // it does not list the base: tried again later
+	d.s.Replaced(d.now, 9)
+	d.tick(0)
+	d.want("a gap", ship.Put)
+	d.s.Done(d.ops[ship.Put][0].ID, ship.Outcome{})
+	d.tick(0)
+	d.want("a base after it", ship.Checkpoint)
+	d.tick(700_000)
+	d.want("while it is made")
 }
