@@ -47,7 +47,7 @@ func shippedFor(t *testing.T, s objects.Store, hours int) {
 // retains does a round of retention.
 func retains(ctx context.Context, s objects.Store) prune.Report {
 	p := prune.New(prune.Config{Cluster: shippedCluster, Member: 3, Rule: keep.Rule{Window: 72 * time.Hour, Daily: 6}})
-	p.Begin(time.Now().UnixMilli(), backup.Point{})
+	p.Begin(time.Now().UnixMilli(), 0)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			p.Done(ops[i].ID, fetch.Prune(ctx, s, &ops[i]))

@@ -16,7 +16,7 @@ import (
 // round is what is known of the place in one round.
 type round struct {
 	begun  map[uint64]bool // operations that the caller has taken
-	newest backup.Point
+	newest consensus.Index
 	report Report
 
 	bases     []keep.Base // sorted by name
@@ -37,7 +37,7 @@ type file struct {
 	named      bool // by a manifest
 }
 
-func newRound(newest backup.Point) *round {
+func newRound(newest consensus.Index) *round {
 	return &round{begun: map[uint64]bool{}, newest: newest, sizes: map[backup.BaseName]int64{},
 		firsts: map[uint64]consensus.Index{}, noteTimes: map[backup.KeptName]int64{}, files: map[backup.Hash]*file{}}
 }
@@ -74,18 +74,18 @@ func (p *Pruner) listBases(after string) {
 	}, func() {
 		maps.Copy(p.seen, listed)
 		r := p.round
-		known := r.newest == backup.Point{}
+		known := r.newest == 0
 		for n, l := range p.seen {
 			r.bases = append(r.bases, keep.Base{BaseName: n, Taken: l.Time})
 			r.sizes[n] = l.Size
 			_, there := listed[n]
-			known = known || there && n.Point == r.newest
+			known = known || there && n.Index == r.newest
 		}
 		slices.SortFunc(r.bases, func(a, b keep.Base) int { return strings.Compare(a.String(), b.String()) })
 		switch {
 		case !known:
 			p.fail(fmt.Sprintf("the place does not list the newest base, of entry %d: its list is late, or somebody has "+
-				"removed it", r.newest.Index), false)
+				"removed it", r.newest), false)
 		case len(r.bases) == 0:
 			p.finish()
 		default:
@@ -196,9 +196,6 @@ func (p *Pruner) read(b *keep.Base, name string, content []byte) {
 			f.named = true
 		}
 	}
-	if b.State == keep.Lacking && b.Point == p.round.newest {
-		p.round.report.Lacks = true
-	}
 }
 
 func (p *Pruner) unreadable(b *keep.Base, name string) {
@@ -209,11 +206,25 @@ func (p *Pruner) unreadable(b *keep.Base, name string) {
 	}
 }
 
+// lacks reports whether the newest base lacks files.
+func (r *round) lacks() (lacks bool) {
+	for i := range r.bases {
+		if b := &r.bases[i]; b.Index == r.newest && b.State != keep.Unreadable {
+			if b.State == keep.Whole {
+				return false
+			}
+			lacks = true
+		}
+	}
+	return lacks
+}
+
 // plan plans, and goes on with what can be removed.
 func (p *Pruner) plan() {
 	r := p.round
 	plan := keep.Make(&keep.Input{Rule: p.config.Rule, Bases: r.bases, Firsts: r.firsts, Now: p.now})
 	r.report.Plan = plan
+	r.report.Lacks = r.lacks()
 	slices.SortFunc(r.notes, func(a, b backup.KeptName) int {
 		return cmp.Or(cmp.Compare(a.Floor, b.Floor), cmp.Compare(a.Time, b.Time), bytes.Compare(a.Hash[:], b.Hash[:]))
 	})

@@ -131,8 +131,8 @@ func (p *Pruner) Looking() bool { return p.round != nil && !p.round.looked }
 func (p *Pruner) Report() Report { return p.report }
 
 // Begin begins a round, at a time in milliseconds. The newest base that is known to be there must be in the place's list; zero:
-// none is known.
-func (p *Pruner) Begin(now int64, newest backup.Point) {
+// none is known. It is known by its entry: in the names of some bases sums are others.
+func (p *Pruner) Begin(now int64, newest consensus.Index) {
 	p.now, p.stopped = now, false
 	p.round = newRound(newest)
 	p.listBases("")

@@ -102,7 +102,7 @@ func (w *world) round(c prune.Config, store objects.Store, most int, last bool) 
 }
 
 func (w *world) roundOf(p *prune.Pruner, store objects.Store, most int, last bool) (r prune.Report, done int) {
-	p.Begin(w.now, w.bases[len(w.bases)-1].Point)
+	p.Begin(w.now, w.bases[len(w.bases)-1].Index)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			if done++; done == most && !last {
@@ -426,7 +426,7 @@ func TestPruner_Stop(t *testing.T) {
 	w.base(0, "always")
 	w.ship(0, 60)
 	p := prune.New(config)
-	p.Begin(w.now, backup.Point{})
+	p.Begin(w.now, 0)
 	ops := p.Take()
 	p.Stop()
 	if !p.Active() || len(ops) != 1 || len(p.Take()) != 0 {
@@ -436,7 +436,7 @@ func TestPruner_Stop(t *testing.T) {
 	if p.Active() || len(p.Take()) != 0 || p.Report().Done {
 		t.Errorf("%+v", p.Report())
 	}
-	p.Begin(w.now, backup.Point{}) // before anything of it was taken
+	p.Begin(w.now, 0) // before anything of it was taken
 	if p.Stop(); p.Active() {
 		t.Error("it waits for what nobody does")
 	}

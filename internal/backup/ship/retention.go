@@ -57,7 +57,7 @@ func (s *Shipper) turnRetention() {
 	case !r.pruner.Active() && s.config.Keep.Window > 0 && s.now >= r.next && s.base.head.Index > 0 && !s.base.asked &&
 		s.lost == nil && !s.baseDue():
 		r.began, r.under = s.now, true
-		r.pruner.Begin(s.now, s.base.head.Point)
+		r.pruner.Begin(s.now, s.base.head.Index)
 	}
 	s.takePrune()
 }

@@ -104,7 +104,7 @@ var states = map[keep.State]string{keep.Whole: "whole", keep.Lacking: "lacks fil
 
 func (c *source) retention(ctx context.Context, rule keep.Rule, asJSON bool) error {
 	p := prune.New(prune.Config{Cluster: c.catalog.Cluster, Rule: rule, DryRun: true, MostBytes: readMemory})
-	p.Begin(time.Now().UnixMilli(), backup.Point{})
+	p.Begin(time.Now().UnixMilli(), 0)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			p.Done(ops[i].ID, fetch.Prune(ctx, c.store, &ops[i]))

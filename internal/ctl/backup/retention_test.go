@@ -66,7 +66,7 @@ func removes(ctx context.Context, t *testing.T, store objects.Store, rule string
 		t.Fatal(err)
 	}
 	p := prune.New(prune.Config{Cluster: cluster, Member: 3, Rule: r})
-	p.Begin(time.Now().UnixMilli(), backup.Point{})
+	p.Begin(time.Now().UnixMilli(), 0)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			p.Done(ops[i].ID, fetch.Prune(ctx, store, &ops[i]))
