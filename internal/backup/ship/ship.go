@@ -221,7 +221,7 @@ func New(c Config, at Start, now int64) *Shipper {
 	}
 	s.last = backup.Moment{Revision: s.end.Revision, Time: max(now, s.end.Time, s.base.head.Time)}
 	if at.Lost > 0 {
-		s.floor = at.Lost
+		s.floor, s.gaps = at.Lost, 1
 		s.lost = &loss{after: at.Lost, why: "the member that ships since does not have these entries any more"}
 	}
 	s.turn()

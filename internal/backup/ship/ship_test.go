@@ -222,3 +222,11 @@ func TestShipper_missingFile(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a gap that a member finds when it takes over counts as one.
+func TestNew_lost(t *testing.T) {
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90, Lost: 70}, 1000)
+	if ops := s.Take(); len(ops) != 1 || !strings.HasPrefix(ops[0].Name, backup.GapPrefix) || s.Progress().Gaps != 1 {
+		t.Errorf("got %+v, %+v", ops, s.Progress())
+	}
+}
