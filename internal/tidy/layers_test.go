@@ -70,6 +70,7 @@ var layers = []struct {
 	{"internal/backup/perform", 4, "backup"},
 	{"internal/backup/feed", 4, "backup"},
 	{"internal/backup/replay", 4, "backup"},
+	{"internal/backup/prove", 4, "backup"},
 	{"internal/backup/backuptest", 4, "backup"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/member", 4, "member"},

@@ -1,0 +1,307 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// Options say where a backup is, and what a proof may take.
+type Options struct {
+	Store      objects.Store
+	FS         env.FS
+	Dir        string // for the stores; it is removed first, and at the end
+	OpenEngine func(dir string) (engine.Engine, error)
+	Apply      apply.Options
+	Parallel   int // objects that are read at once; zero: replay.DefaultParallel
+	// After is the hash of the last base that was proven before: those after it are proven now. If the place does not have it,
+	// the newest base is proven by the one before it.
+	After backup.Hash
+	// Rest is called now and then. It may wait; its error ends the proof.
+	Rest func() error
+	// Room is called before a base is downloaded, with the bytes that its store and those of the log after it may take.
+	Room func(bytes int64) error
+}
+
+// Proof is what a Run has found.
+type Proof struct {
+	At      backup.Head // the newest state, which was restored
+	Base    backup.Base // the newest base that was compared, or from which the restore began
+	Bases   int         // that were compared with a replay of the log
+	Entries int         // that were applied, and had the cluster's sums
+	Damaged []error     // objects that are missing, damaged, or differ, though the newest state was restored by others
+}
+
+// ErrContents means that a base has not the contents to which the log leads from the base before it.
+var ErrContents = errors.New("its contents differ from what the log makes of the base before it")
+
+// Run proves the newest state of a catalog. The error says why a restore does not have it, with all objects that were found to
+// be damaged: if Verdict is true of it the backup is the cause.
+func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error) {
+	if err := o.FS.RemoveAll(o.Dir); err != nil {
+		return nil, err
+	}
+	r := &run{Options: &o, ctx: ctx, catalog: c, proof: &Proof{}}
+	defer func() { err = errors.Join(err, r.drop(), o.FS.RemoveAll(o.Dir)) }()
+	bases, err := r.bases()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.compare(bases); err != nil {
+		return nil, err
+	}
+	err = r.newest(&bases[len(bases)-1])
+	if err == nil && !r.differs {
+		return r.proof, r.drop()
+	}
+	return nil, errors.Join(append(r.proof.Damaged, err)...)
+}
+
+// Verdict reports whether an error of Run says something of the backup: else the proof could not be tried.
+func Verdict(err error) bool {
+	unreachable := (*backup.UnreachableError)(nil)
+	return damaged(err) || errors.As(err, &unreachable)
+}
+
+// damaged reports whether an error is about an object that is missing, damaged, or differs.
+func damaged(err error) bool {
+	damage := (*fetch.DamageError)(nil)
+	return errors.As(err, &damage) || errors.Is(err, replay.ErrDiffers)
+}
+
+// run is a proof under way.
+type run struct {
+	*Options
+	ctx     context.Context
+	catalog *backup.Catalog
+	proof   *Proof
+	differs bool // a base has other contents
+
+	state  *opened // nil: none is open
+	stores int     // that were opened so far: each has its directory
+}
+
+// opened is a state with the directory of its store.
+type opened struct {
+	*replay.State
+	dir string
+}
+
+// without says that all objects are to be tried.
+func without(backup.Hash) bool { return false }
+
+// bases are those to prove, with the one before them.
+func (r *run) bases() ([]backup.Base, error) {
+	plan, err := r.catalog.Plan(backup.Target{}, without)
+	if err != nil {
+		return nil, err
+	}
+	var before []backup.Base
+	first := -1
+	for i := range r.catalog.Bases {
+		b := &r.catalog.Bases[i]
+		if b.Index >= plan.Base.Index {
+			break
+		}
+		if b.Hash == r.After {
+			first = len(before)
+		}
+		before = append(before, *b)
+	}
+	switch {
+	case plan.Base.Hash == r.After:
+		before = nil
+	case first >= 0:
+		before = before[first:]
+	case len(before) > 1:
+		before = before[len(before)-1:]
+	}
+	return append(before, plan.Base), nil
+}
+
+// compare compares each base with the replay from the one before it. At its end r.state, if there is one, is that of the last
+// base. The error ends the proof; damage does not.
+func (r *run) compare(bases []backup.Base) error {
+	for i := 1; i < len(bases); i++ {
+		if err := r.reach(&bases[i-1], &bases[i]); err != nil {
+			return err
+		}
+		if r.state == nil {
+			continue // a gap, another history, or damage: the next base begins anew
+		}
+		own, err := r.restore(&bases[i], backup.Target{Index: bases[i].Index})
+		if err != nil {
+			if err = r.noted(err); err != nil {
+				return err
+			}
+			continue
+		}
+		same, err := r.same(own)
+		if err != nil {
+			return errors.Join(err, r.close(own))
+		}
+		r.proof.Bases++
+		if !same { // the replay goes on
+			r.differs = true
+			r.proof.Damaged = append(r.proof.Damaged, &fetch.DamageError{Name: bases[i].String(), Err: ErrContents})
+			if err := r.close(own); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.drop(); err != nil {
+			return errors.Join(err, r.close(own))
+		}
+		r.state, r.proof.Base = own, bases[i]
+	}
+	return nil
+}
+
+// reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there.
+func (r *run) reach(from, to *backup.Base) (err error) {
+	target := backup.Target{Index: to.Index}
+	if r.state == nil {
+		r.state, err = r.restore(from, target)
+	} else {
+		err = r.extend(target)
+	}
+	switch unreachable := (*backup.UnreachableError)(nil); {
+	case err == nil && r.state.At.Point == to.Point:
+		return nil
+	case errors.As(err, &unreachable) && !damaged(err): // a gap: there is a note of it
+		err = nil
+	case err != nil:
+		err = r.noted(err)
+	}
+	return errors.Join(err, r.drop())
+}
+
+// noted takes an error about an object into the proof, and returns any other one.
+func (r *run) noted(err error) error {
+	if r.ctx.Err() != nil || !Verdict(err) {
+		return err
+	}
+	r.proof.Damaged = append(r.proof.Damaged, err)
+	return nil
+}
+
+// newest restores the newest state: from the last base, or by whatever else leads there.
+func (r *run) newest(last *backup.Base) error {
+	if r.proof.Bases == 0 {
+		r.proof.Base = *last
+	}
+	if r.state != nil {
+		err := r.extend(backup.Target{})
+		if err == nil {
+			r.proof.At = r.state.At
+			return nil
+		}
+		if err = errors.Join(r.noted(err), r.drop()); err != nil {
+			return err
+		}
+	}
+	state, err := r.replay(r.catalog, backup.Target{})
+	if err != nil {
+		return err
+	}
+	r.state, r.proof.At = state, state.At
+	r.proof.Damaged = append(r.proof.Damaged, state.Damaged...)
+	return nil
+}
+
+// same reports whether a state has the same contents as r.state.
+func (r *run) same(own *opened) (bool, error) {
+	x, err := r.state.Machine.Contents(r.rest)
+	if err != nil {
+		return false, err
+	}
+	y, err := own.Machine.Contents(r.rest)
+	return x == y, err
+}
+
+func (r *run) rest() error {
+	if r.Rest != nil {
+		if err := r.Rest(); err != nil {
+			return err
+		}
+	}
+	return r.ctx.Err()
+}
+
+// restore restores a target from a base and from no other one.
+func (r *run) restore(base *backup.Base, target backup.Target) (*opened, error) {
+	only := &backup.Catalog{Cluster: r.catalog.Cluster, Bases: []backup.Base{*base}, Segments: r.catalog.Segments}
+	return r.replay(only, target)
+}
+
+func (r *run) replay(c *backup.Catalog, target backup.Target) (*opened, error) {
+	if r.Room != nil {
+		bytes, err := r.needs(c, target)
+		if err == nil {
+			err = r.Room(bytes)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.stores++
+	dir := r.FS.PathJoin(r.Dir, strconv.Itoa(r.stores))
+	state, err := replay.Run(r.ctx, r.options(dir), c, target)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{state, dir}, nil
+}
+
+// unpacked is how many times the bytes of packed segments a store may grow by.
+const unpacked = 4
+
+// needs is the room that a restore may take: that of its base, and of the log.
+func (r *run) needs(c *backup.Catalog, target backup.Target) (bytes int64, err error) {
+	plan, err := c.Plan(target, without)
+	if err != nil {
+		return 0, err
+	}
+	content, err := fetch.Object(r.ctx, r.Store, plan.Base.String(), plan.Base.Hash, backup.MaxManifestBytes)
+	bytes = unpacked * plan.LogBytes()
+	switch m, broken := backup.DecodeManifest(&plan.Base.BaseName, content); {
+	case damaged(err):
+		return bytes, nil // the restore says so
+	case err == nil && broken == nil:
+		bytes += m.SizeBytes()
+	}
+	return bytes, err
+}
+
+func (r *run) options(dir string) replay.Options {
+	return replay.Options{Store: r.Store, FS: r.FS, Dir: dir, OpenEngine: r.OpenEngine, Apply: r.Apply, Parallel: r.Parallel,
+		Progress: func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
+}
+
+// extend applies the log to r.state, up to a target.
+func (r *run) extend(target backup.Target) error {
+	return r.state.Extend(r.ctx, r.options(r.state.dir), r.catalog, target)
+}
+
+// drop closes r.state and removes its store.
+func (r *run) drop() error {
+	state := r.state
+	r.state = nil
+	return r.close(state)
+}
+
+func (r *run) close(state *opened) error {
+	if state == nil {
+		return nil
+	}
+	r.proof.Entries += state.Entries
+	return errors.Join(state.Close(), r.FS.RemoveAll(state.dir))
+}
