@@ -32,8 +32,9 @@ type StartBackupRequest struct {
 	// keep says what stays at the place: a time for which any moment can be restored, and numbers of older bases, such as
 	// "48h,daily:30,weekly:12,monthly:12,yearly:5"; or "all". Empty: as before, or all.
 	Keep          string   `protobuf:"bytes,5,opt,name=keep,proto3" json:"keep,omitempty"`
-	Recipients    []string `protobuf:"bytes,10,rep,name=recipients,proto3" json:"recipients,omitempty"`                      // of age, that the backup is encrypted to; none: those of the policy that the cluster has
-	InTheClear    bool     `protobuf:"varint,11,opt,name=in_the_clear,json=inTheClear,proto3" json:"in_the_clear,omitempty"` // the backup is no more encrypted: only at another place than before
+	Recipients    []string `protobuf:"bytes,10,rep,name=recipients,proto3" json:"recipients,omitempty"`                                   // of age, that the backup is encrypted to; none: those of the policy that the cluster has
+	InTheClear    bool     `protobuf:"varint,11,opt,name=in_the_clear,json=inTheClear,proto3" json:"in_the_clear,omitempty"`              // the backup is no more encrypted: only at another place than before
+	VerifySeconds *int64   `protobuf:"varint,30,opt,name=verify_seconds,json=verifySeconds,proto3,oneof" json:"verify_seconds,omitempty"` // how often members prove it: 60 to 2592000, or 0: never; default 86400
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +111,122 @@ func (x *StartBackupRequest) GetInTheClear() bool {
 	return false
 }
 
+func (x *StartBackupRequest) GetVerifySeconds() int64 {
+	if x != nil && x.VerifySeconds != nil {
+		return *x.VerifySeconds
+	}
+	return 0
+}
+
+// ReportBackupRequest is how an operator's own try ended. Either proven is set, or why it failed.
+type ReportBackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Place         string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`    // that was read; the backup must go there
+	Proven        bool                   `protobuf:"varint,2,opt,name=proven,proto3" json:"proven,omitempty"` // the state below was restored, and has the cluster's sums
+	Index         uint64                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`   // of the state
+	Revision      int64                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	StateMs       int64                  `protobuf:"varint,5,opt,name=state_ms,json=stateMs,proto3" json:"state_ms,omitempty"` // its time, in milliseconds of Unix time
+	TookMs        int64                  `protobuf:"varint,6,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	Entries       uint64                 `protobuf:"varint,7,opt,name=entries,proto3" json:"entries,omitempty"` // that were applied
+	Damaged       uint64                 `protobuf:"varint,8,opt,name=damaged,proto3" json:"damaged,omitempty"` // objects that are damaged, whether or not others replace them
+	Why           string                 `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`          // it failed, or the first damaged object
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportBackupRequest) Reset() {
+	*x = ReportBackupRequest{}
+	mi := &file_quoratepb_backup_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportBackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportBackupRequest) ProtoMessage() {}
+
+func (x *ReportBackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_backup_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportBackupRequest.ProtoReflect.Descriptor instead.
+func (*ReportBackupRequest) Descriptor() ([]byte, []int) {
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ReportBackupRequest) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *ReportBackupRequest) GetProven() bool {
+	if x != nil {
+		return x.Proven
+	}
+	return false
+}
+
+func (x *ReportBackupRequest) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetStateMs() int64 {
+	if x != nil {
+		return x.StateMs
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetTookMs() int64 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetDamaged() uint64 {
+	if x != nil {
+		return x.Damaged
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 type StopBackupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -118,7 +235,7 @@ type StopBackupRequest struct {
 
 func (x *StopBackupRequest) Reset() {
 	*x = StopBackupRequest{}
-	mi := &file_quoratepb_backup_proto_msgTypes[1]
+	mi := &file_quoratepb_backup_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -130,7 +247,7 @@ func (x *StopBackupRequest) String() string {
 func (*StopBackupRequest) ProtoMessage() {}
 
 func (x *StopBackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[1]
+	mi := &file_quoratepb_backup_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -143,7 +260,7 @@ func (x *StopBackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopBackupRequest.ProtoReflect.Descriptor instead.
 func (*StopBackupRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{1}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{2}
 }
 
 type BackupStatusRequest struct {
@@ -154,7 +271,7 @@ type BackupStatusRequest struct {
 
 func (x *BackupStatusRequest) Reset() {
 	*x = BackupStatusRequest{}
-	mi := &file_quoratepb_backup_proto_msgTypes[2]
+	mi := &file_quoratepb_backup_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -166,7 +283,7 @@ func (x *BackupStatusRequest) String() string {
 func (*BackupStatusRequest) ProtoMessage() {}
 
 func (x *BackupStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[2]
+	mi := &file_quoratepb_backup_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -179,39 +296,44 @@ func (x *BackupStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupStatusRequest.ProtoReflect.Descriptor instead.
 func (*BackupStatusRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{3}
 }
 
 // Times are milliseconds of Unix time by the clock of the member that shipped; 0: not yet.
 type BackupStatus struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"` // of the policy; 0: there never was one
-	On            bool                   `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
-	Place         string                 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
-	BaseSeconds   int64                  `protobuf:"varint,4,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"`
-	SealMs        int64                  `protobuf:"varint,5,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`
-	Turn          uint64                 `protobuf:"varint,7,opt,name=turn,proto3" json:"turn,omitempty"`
-	Member        uint64                 `protobuf:"varint,8,opt,name=member,proto3" json:"member,omitempty"` // that ships; 0: none is appointed
-	MemberName    string                 `protobuf:"bytes,9,opt,name=member_name,json=memberName,proto3" json:"member_name,omitempty"`
-	ReportedMs    int64                  `protobuf:"varint,10,opt,name=reported_ms,json=reportedMs,proto3" json:"reported_ms,omitempty"` // when a member said the following
-	Restorable    *BackupMark            `protobuf:"bytes,11,opt,name=restorable,proto3" json:"restorable,omitempty"`                    // the last point that can be restored
-	Base          *BackupMark            `protobuf:"bytes,12,opt,name=base,proto3" json:"base,omitempty"`                                // the newest one
-	Gaps          uint64                 `protobuf:"varint,13,opt,name=gaps,proto3" json:"gaps,omitempty"`                               // since the backup goes to this place
-	Gap           *BackupHole            `protobuf:"bytes,14,opt,name=gap,proto3" json:"gap,omitempty"`                                  // the last one
-	Verified      *BackupProven          `protobuf:"bytes,15,opt,name=verified,proto3" json:"verified,omitempty"`                        // the last restore that was tried
-	Trouble       string                 `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`                          // why the place takes nothing now; empty: it does
-	NowMs         int64                  `protobuf:"varint,17,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`                // Unix time by the clock of the member that answers
-	SinceMs       int64                  `protobuf:"varint,18,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`          // when the policy was set, by the clock of the member that was asked
-	Keep          string                 `protobuf:"bytes,19,opt,name=keep,proto3" json:"keep,omitempty"`                                // rule of what stays at the place, or "all"
-	Retention     *BackupRetained        `protobuf:"bytes,20,opt,name=retention,proto3" json:"retention,omitempty"`                      // absent: no round of it has ended
-	Recipients    []string               `protobuf:"bytes,25,rep,name=recipients,proto3" json:"recipients,omitempty"`                    // of age, that the backup is encrypted to; none: it is in the clear
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Generation     uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"` // of the policy; 0: there never was one
+	On             bool                   `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
+	Place          string                 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
+	BaseSeconds    int64                  `protobuf:"varint,4,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"`
+	SealMs         int64                  `protobuf:"varint,5,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`
+	Turn           uint64                 `protobuf:"varint,7,opt,name=turn,proto3" json:"turn,omitempty"`
+	Member         uint64                 `protobuf:"varint,8,opt,name=member,proto3" json:"member,omitempty"` // that ships; 0: none is appointed
+	MemberName     string                 `protobuf:"bytes,9,opt,name=member_name,json=memberName,proto3" json:"member_name,omitempty"`
+	ReportedMs     int64                  `protobuf:"varint,10,opt,name=reported_ms,json=reportedMs,proto3" json:"reported_ms,omitempty"`          // when a member said the following
+	Restorable     *BackupMark            `protobuf:"bytes,11,opt,name=restorable,proto3" json:"restorable,omitempty"`                             // the last point that can be restored
+	Base           *BackupMark            `protobuf:"bytes,12,opt,name=base,proto3" json:"base,omitempty"`                                         // the newest one
+	Gaps           uint64                 `protobuf:"varint,13,opt,name=gaps,proto3" json:"gaps,omitempty"`                                        // since the backup goes to this place
+	Gap            *BackupHole            `protobuf:"bytes,14,opt,name=gap,proto3" json:"gap,omitempty"`                                           // the last one
+	Verified       *BackupProven          `protobuf:"bytes,15,opt,name=verified,proto3" json:"verified,omitempty"`                                 // the last restore that was tried; absent: none
+	Trouble        string                 `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`                                   // why the place takes nothing now; empty: it does
+	NowMs          int64                  `protobuf:"varint,17,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`                         // Unix time by the clock of the member that answers
+	SinceMs        int64                  `protobuf:"varint,18,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`                   // when the policy was set, by the clock of the member that was asked
+	Keep           string                 `protobuf:"bytes,19,opt,name=keep,proto3" json:"keep,omitempty"`                                         // rule of what stays at the place, or "all"
+	Retention      *BackupRetained        `protobuf:"bytes,20,opt,name=retention,proto3" json:"retention,omitempty"`                               // absent: no round of it has ended
+	Recipients     []string               `protobuf:"bytes,25,rep,name=recipients,proto3" json:"recipients,omitempty"`                             // of age, that the backup is encrypted to; none: it is in the clear
+	Proven         *BackupProven          `protobuf:"bytes,30,opt,name=proven,proto3" json:"proven,omitempty"`                                     // the last restore that proved a state; absent: none
+	VerifySeconds  int64                  `protobuf:"varint,31,opt,name=verify_seconds,json=verifySeconds,proto3" json:"verify_seconds,omitempty"` // how often members try one; 0: never
+	Proving        uint64                 `protobuf:"varint,32,opt,name=proving,proto3" json:"proving,omitempty"`                                  // the member that tries one now; 0: none
+	ProvingName    string                 `protobuf:"bytes,33,opt,name=proving_name,json=provingName,proto3" json:"proving_name,omitempty"`
+	ProvingSinceMs int64                  `protobuf:"varint,34,opt,name=proving_since_ms,json=provingSinceMs,proto3" json:"proving_since_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *BackupStatus) Reset() {
 	*x = BackupStatus{}
-	mi := &file_quoratepb_backup_proto_msgTypes[3]
+	mi := &file_quoratepb_backup_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +345,7 @@ func (x *BackupStatus) String() string {
 func (*BackupStatus) ProtoMessage() {}
 
 func (x *BackupStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[3]
+	mi := &file_quoratepb_backup_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +358,7 @@ func (x *BackupStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupStatus.ProtoReflect.Descriptor instead.
 func (*BackupStatus) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BackupStatus) GetGeneration() uint64 {
@@ -379,6 +501,41 @@ func (x *BackupStatus) GetRecipients() []string {
 	return nil
 }
 
+func (x *BackupStatus) GetProven() *BackupProven {
+	if x != nil {
+		return x.Proven
+	}
+	return nil
+}
+
+func (x *BackupStatus) GetVerifySeconds() int64 {
+	if x != nil {
+		return x.VerifySeconds
+	}
+	return 0
+}
+
+func (x *BackupStatus) GetProving() uint64 {
+	if x != nil {
+		return x.Proving
+	}
+	return 0
+}
+
+func (x *BackupStatus) GetProvingName() string {
+	if x != nil {
+		return x.ProvingName
+	}
+	return ""
+}
+
+func (x *BackupStatus) GetProvingSinceMs() int64 {
+	if x != nil {
+		return x.ProvingSinceMs
+	}
+	return 0
+}
+
 // BackupMark is a point of the log, with the time until which everything that was applied is before it.
 type BackupMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -391,7 +548,7 @@ type BackupMark struct {
 
 func (x *BackupMark) Reset() {
 	*x = BackupMark{}
-	mi := &file_quoratepb_backup_proto_msgTypes[4]
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +560,7 @@ func (x *BackupMark) String() string {
 func (*BackupMark) ProtoMessage() {}
 
 func (x *BackupMark) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[4]
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +573,7 @@ func (x *BackupMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupMark.ProtoReflect.Descriptor instead.
 func (*BackupMark) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BackupMark) GetIndex() uint64 {
@@ -455,7 +612,7 @@ type BackupRetained struct {
 
 func (x *BackupRetained) Reset() {
 	*x = BackupRetained{}
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +624,7 @@ func (x *BackupRetained) String() string {
 func (*BackupRetained) ProtoMessage() {}
 
 func (x *BackupRetained) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +637,7 @@ func (x *BackupRetained) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRetained.ProtoReflect.Descriptor instead.
 func (*BackupRetained) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BackupRetained) GetTimeMs() int64 {
@@ -537,7 +694,7 @@ type BackupHole struct {
 
 func (x *BackupHole) Reset() {
 	*x = BackupHole{}
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +706,7 @@ func (x *BackupHole) String() string {
 func (*BackupHole) ProtoMessage() {}
 
 func (x *BackupHole) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +719,7 @@ func (x *BackupHole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupHole.ProtoReflect.Descriptor instead.
 func (*BackupHole) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BackupHole) GetAfter() uint64 {
@@ -586,20 +743,30 @@ func (x *BackupHole) GetTimeMs() int64 {
 	return 0
 }
 
-// BackupProven is how a restore ended that was tried.
+// BackupProven is how a restore ended that was tried: it proved a state, or it failed, or (neither) it could not be tried.
 type BackupProven struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Revision      int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	TimeMs        int64                  `protobuf:"varint,2,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
-	Proven        bool                   `protobuf:"varint,3,opt,name=proven,proto3" json:"proven,omitempty"` // false: it failed
-	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`        // it failed
+	Revision      int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`              // of the state
+	TimeMs        int64                  `protobuf:"varint,2,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`    // when it ended
+	Proven        bool                   `protobuf:"varint,3,opt,name=proven,proto3" json:"proven,omitempty"`                  // the state was restored, and has the cluster's sums
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`                         // it failed or was not tried, or the first damaged object
+	Failed        bool                   `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`                  // the backup is damaged, or of another state
+	Index         uint64                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`                    // of the state
+	StateMs       int64                  `protobuf:"varint,7,opt,name=state_ms,json=stateMs,proto3" json:"state_ms,omitempty"` // its time
+	TookMs        int64                  `protobuf:"varint,8,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	Member        uint64                 `protobuf:"varint,9,opt,name=member,proto3" json:"member,omitempty"` // that tried; 0: an operator
+	MemberName    string                 `protobuf:"bytes,10,opt,name=member_name,json=memberName,proto3" json:"member_name,omitempty"`
+	By            string                 `protobuf:"bytes,11,opt,name=by,proto3" json:"by,omitempty"`            // the operator's user
+	Bases         uint64                 `protobuf:"varint,12,opt,name=bases,proto3" json:"bases,omitempty"`     // that were compared with the log
+	Entries       uint64                 `protobuf:"varint,13,opt,name=entries,proto3" json:"entries,omitempty"` // that were applied, and had the cluster's sums
+	Damaged       uint64                 `protobuf:"varint,14,opt,name=damaged,proto3" json:"damaged,omitempty"` // objects that are damaged, whether or not others replace them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BackupProven) Reset() {
 	*x = BackupProven{}
-	mi := &file_quoratepb_backup_proto_msgTypes[7]
+	mi := &file_quoratepb_backup_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +778,7 @@ func (x *BackupProven) String() string {
 func (*BackupProven) ProtoMessage() {}
 
 func (x *BackupProven) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[7]
+	mi := &file_quoratepb_backup_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +791,7 @@ func (x *BackupProven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupProven.ProtoReflect.Descriptor instead.
 func (*BackupProven) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BackupProven) GetRevision() int64 {
@@ -655,12 +822,82 @@ func (x *BackupProven) GetWhy() string {
 	return ""
 }
 
+func (x *BackupProven) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *BackupProven) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *BackupProven) GetStateMs() int64 {
+	if x != nil {
+		return x.StateMs
+	}
+	return 0
+}
+
+func (x *BackupProven) GetTookMs() int64 {
+	if x != nil {
+		return x.TookMs
+	}
+	return 0
+}
+
+func (x *BackupProven) GetMember() uint64 {
+	if x != nil {
+		return x.Member
+	}
+	return 0
+}
+
+func (x *BackupProven) GetMemberName() string {
+	if x != nil {
+		return x.MemberName
+	}
+	return ""
+}
+
+func (x *BackupProven) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *BackupProven) GetBases() uint64 {
+	if x != nil {
+		return x.Bases
+	}
+	return 0
+}
+
+func (x *BackupProven) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *BackupProven) GetDamaged() uint64 {
+	if x != nil {
+		return x.Damaged
+	}
+	return 0
+}
+
 var File_quoratepb_backup_proto protoreflect.FileDescriptor
 
 const file_quoratepb_backup_proto_rawDesc = "" +
 	"\n" +
 	"\x16quoratepb/backup.proto\x12\n" +
-	"quorate.v1\"\xbc\x01\n" +
+	"quorate.v1\"\xfb\x01\n" +
 	"\x12StartBackupRequest\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12!\n" +
 	"\fbase_seconds\x18\x02 \x01(\x03R\vbaseSeconds\x12\x17\n" +
@@ -671,9 +908,21 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	" \x03(\tR\n" +
 	"recipients\x12 \n" +
 	"\fin_the_clear\x18\v \x01(\bR\n" +
-	"inTheClear\"\x13\n" +
+	"inTheClear\x12*\n" +
+	"\x0everify_seconds\x18\x1e \x01(\x03H\x00R\rverifySeconds\x88\x01\x01B\x11\n" +
+	"\x0f_verify_seconds\"\xef\x01\n" +
+	"\x13ReportBackupRequest\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\tR\x05place\x12\x16\n" +
+	"\x06proven\x18\x02 \x01(\bR\x06proven\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\x12\x19\n" +
+	"\bstate_ms\x18\x05 \x01(\x03R\astateMs\x12\x17\n" +
+	"\atook_ms\x18\x06 \x01(\x03R\x06tookMs\x12\x18\n" +
+	"\aentries\x18\a \x01(\x04R\aentries\x12\x18\n" +
+	"\adamaged\x18\b \x01(\x04R\adamaged\x12\x10\n" +
+	"\x03why\x18\t \x01(\tR\x03why\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
-	"\x13BackupStatusRequest\"\x90\x05\n" +
+	"\x13BackupStatusRequest\"\xd0\x06\n" +
 	"\fBackupStatus\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -703,7 +952,12 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\tretention\x18\x14 \x01(\v2\x1a.quorate.v1.BackupRetainedR\tretention\x12\x1e\n" +
 	"\n" +
 	"recipients\x18\x19 \x03(\tR\n" +
-	"recipients\"W\n" +
+	"recipients\x120\n" +
+	"\x06proven\x18\x1e \x01(\v2\x18.quorate.v1.BackupProvenR\x06proven\x12%\n" +
+	"\x0everify_seconds\x18\x1f \x01(\x03R\rverifySeconds\x12\x18\n" +
+	"\aproving\x18  \x01(\x04R\aproving\x12!\n" +
+	"\fproving_name\x18! \x01(\tR\vprovingName\x12(\n" +
+	"\x10proving_since_ms\x18\" \x01(\x03R\x0eprovingSinceMs\"W\n" +
 	"\n" +
 	"BackupMark\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +
@@ -720,15 +974,28 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"BackupHole\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05until\x18\x02 \x01(\x04R\x05until\x12\x17\n" +
-	"\atime_ms\x18\x03 \x01(\x03R\x06timeMs\"m\n" +
+	"\atime_ms\x18\x03 \x01(\x03R\x06timeMs\"\xe2\x02\n" +
 	"\fBackupProven\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x16\n" +
 	"\x06proven\x18\x03 \x01(\bR\x06proven\x12\x10\n" +
-	"\x03why\x18\x04 \x01(\tR\x03why2\xd1\x01\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\bR\x06failed\x12\x14\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\x12\x19\n" +
+	"\bstate_ms\x18\a \x01(\x03R\astateMs\x12\x17\n" +
+	"\atook_ms\x18\b \x01(\x03R\x06tookMs\x12\x16\n" +
+	"\x06member\x18\t \x01(\x04R\x06member\x12\x1f\n" +
+	"\vmember_name\x18\n" +
+	" \x01(\tR\n" +
+	"memberName\x12\x0e\n" +
+	"\x02by\x18\v \x01(\tR\x02by\x12\x14\n" +
+	"\x05bases\x18\f \x01(\x04R\x05bases\x12\x18\n" +
+	"\aentries\x18\r \x01(\x04R\aentries\x12\x18\n" +
+	"\adamaged\x18\x0e \x01(\x04R\adamaged2\x96\x02\n" +
 	"\x06Backup\x12A\n" +
 	"\x05Start\x12\x1e.quorate.v1.StartBackupRequest\x1a\x18.quorate.v1.BackupStatus\x12?\n" +
 	"\x04Stop\x12\x1d.quorate.v1.StopBackupRequest\x1a\x18.quorate.v1.BackupStatus\x12C\n" +
+	"\x06Report\x12\x1f.quorate.v1.ReportBackupRequest\x1a\x18.quorate.v1.BackupStatus\x12C\n" +
 	"\x06Status\x12\x1f.quorate.v1.BackupStatusRequest\x1a\x18.quorate.v1.BackupStatusB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 
 var (
@@ -743,34 +1010,38 @@ func file_quoratepb_backup_proto_rawDescGZIP() []byte {
 	return file_quoratepb_backup_proto_rawDescData
 }
 
-var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_quoratepb_backup_proto_goTypes = []any{
 	(*StartBackupRequest)(nil),  // 0: quorate.v1.StartBackupRequest
-	(*StopBackupRequest)(nil),   // 1: quorate.v1.StopBackupRequest
-	(*BackupStatusRequest)(nil), // 2: quorate.v1.BackupStatusRequest
-	(*BackupStatus)(nil),        // 3: quorate.v1.BackupStatus
-	(*BackupMark)(nil),          // 4: quorate.v1.BackupMark
-	(*BackupRetained)(nil),      // 5: quorate.v1.BackupRetained
-	(*BackupHole)(nil),          // 6: quorate.v1.BackupHole
-	(*BackupProven)(nil),        // 7: quorate.v1.BackupProven
+	(*ReportBackupRequest)(nil), // 1: quorate.v1.ReportBackupRequest
+	(*StopBackupRequest)(nil),   // 2: quorate.v1.StopBackupRequest
+	(*BackupStatusRequest)(nil), // 3: quorate.v1.BackupStatusRequest
+	(*BackupStatus)(nil),        // 4: quorate.v1.BackupStatus
+	(*BackupMark)(nil),          // 5: quorate.v1.BackupMark
+	(*BackupRetained)(nil),      // 6: quorate.v1.BackupRetained
+	(*BackupHole)(nil),          // 7: quorate.v1.BackupHole
+	(*BackupProven)(nil),        // 8: quorate.v1.BackupProven
 }
 var file_quoratepb_backup_proto_depIdxs = []int32{
-	4, // 0: quorate.v1.BackupStatus.restorable:type_name -> quorate.v1.BackupMark
-	4, // 1: quorate.v1.BackupStatus.base:type_name -> quorate.v1.BackupMark
-	6, // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
-	7, // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
-	5, // 4: quorate.v1.BackupStatus.retention:type_name -> quorate.v1.BackupRetained
-	0, // 5: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
-	1, // 6: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
-	2, // 7: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
-	3, // 8: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
-	3, // 9: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
-	3, // 10: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
-	8, // [8:11] is the sub-list for method output_type
-	5, // [5:8] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	5,  // 0: quorate.v1.BackupStatus.restorable:type_name -> quorate.v1.BackupMark
+	5,  // 1: quorate.v1.BackupStatus.base:type_name -> quorate.v1.BackupMark
+	7,  // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
+	8,  // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
+	6,  // 4: quorate.v1.BackupStatus.retention:type_name -> quorate.v1.BackupRetained
+	8,  // 5: quorate.v1.BackupStatus.proven:type_name -> quorate.v1.BackupProven
+	0,  // 6: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
+	2,  // 7: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
+	1,  // 8: quorate.v1.Backup.Report:input_type -> quorate.v1.ReportBackupRequest
+	3,  // 9: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
+	4,  // 10: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
+	4,  // 11: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
+	4,  // 12: quorate.v1.Backup.Report:output_type -> quorate.v1.BackupStatus
+	4,  // 13: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_backup_proto_init() }
@@ -778,13 +1049,14 @@ func file_quoratepb_backup_proto_init() {
 	if File_quoratepb_backup_proto != nil {
 		return
 	}
+	file_quoratepb_backup_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_backup_proto_rawDesc), len(file_quoratepb_backup_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

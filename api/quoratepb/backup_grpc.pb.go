@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Backup_Start_FullMethodName  = "/quorate.v1.Backup/Start"
 	Backup_Stop_FullMethodName   = "/quorate.v1.Backup/Stop"
+	Backup_Report_FullMethodName = "/quorate.v1.Backup/Report"
 	Backup_Status_FullMethodName = "/quorate.v1.Backup/Status"
 )
 
@@ -38,6 +39,8 @@ type BackupClient interface {
 	Start(ctx context.Context, in *StartBackupRequest, opts ...grpc.CallOption) (*BackupStatus, error)
 	// Stop ends the backup. What is in the place stays there. It returns the status after it.
 	Stop(ctx context.Context, in *StopBackupRequest, opts ...grpc.CallOption) (*BackupStatus, error)
+	// Report tells the cluster how an operator's own try to prove the backup ended: only root may. It returns the status after it.
+	Report(ctx context.Context, in *ReportBackupRequest, opts ...grpc.CallOption) (*BackupStatus, error)
 	// Status returns policy and progress.
 	Status(ctx context.Context, in *BackupStatusRequest, opts ...grpc.CallOption) (*BackupStatus, error)
 }
@@ -70,6 +73,16 @@ func (c *backupClient) Stop(ctx context.Context, in *StopBackupRequest, opts ...
 	return out, nil
 }
 
+func (c *backupClient) Report(ctx context.Context, in *ReportBackupRequest, opts ...grpc.CallOption) (*BackupStatus, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BackupStatus)
+	err := c.cc.Invoke(ctx, Backup_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *backupClient) Status(ctx context.Context, in *BackupStatusRequest, opts ...grpc.CallOption) (*BackupStatus, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BackupStatus)
@@ -92,6 +105,8 @@ type BackupServer interface {
 	Start(context.Context, *StartBackupRequest) (*BackupStatus, error)
 	// Stop ends the backup. What is in the place stays there. It returns the status after it.
 	Stop(context.Context, *StopBackupRequest) (*BackupStatus, error)
+	// Report tells the cluster how an operator's own try to prove the backup ended: only root may. It returns the status after it.
+	Report(context.Context, *ReportBackupRequest) (*BackupStatus, error)
 	// Status returns policy and progress.
 	Status(context.Context, *BackupStatusRequest) (*BackupStatus, error)
 	mustEmbedUnimplementedBackupServer()
@@ -109,6 +124,9 @@ func (UnimplementedBackupServer) Start(context.Context, *StartBackupRequest) (*B
 }
 func (UnimplementedBackupServer) Stop(context.Context, *StopBackupRequest) (*BackupStatus, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stop not implemented")
+}
+func (UnimplementedBackupServer) Report(context.Context, *ReportBackupRequest) (*BackupStatus, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
 }
 func (UnimplementedBackupServer) Status(context.Context, *BackupStatusRequest) (*BackupStatus, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
@@ -170,6 +188,24 @@ func _Backup_Stop_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Backup_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportBackupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackupServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backup_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackupServer).Report(ctx, req.(*ReportBackupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Backup_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BackupStatusRequest)
 	if err := dec(in); err != nil {
@@ -202,6 +238,10 @@ var Backup_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stop",
 			Handler:    _Backup_Stop_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _Backup_Report_Handler,
 		},
 		{
 			MethodName: "Status",

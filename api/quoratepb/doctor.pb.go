@@ -2201,11 +2201,15 @@ type ObservedBackup struct {
 	GapMs              int64                  `protobuf:"varint,9,opt,name=gap_ms,json=gapMs,proto3" json:"gap_ms,omitempty"`                 // age of the last one
 	VerifiedMs         int64                  `protobuf:"varint,10,opt,name=verified_ms,json=verifiedMs,proto3" json:"verified_ms,omitempty"` // age of the last restore that was tried
 	VerifiedRevision   int64                  `protobuf:"varint,11,opt,name=verified_revision,json=verifiedRevision,proto3" json:"verified_revision,omitempty"`
-	Proven             bool                   `protobuf:"varint,12,opt,name=proven,proto3" json:"proven,omitempty"`                                // it proved the state of the revision; false: it failed
-	Why                string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                                       // it failed
-	Trouble            string                 `protobuf:"bytes,14,opt,name=trouble,proto3" json:"trouble,omitempty"`                               // why the place takes nothing; empty: it does
-	Refused            string                 `protobuf:"bytes,20,opt,name=refused,proto3" json:"refused,omitempty"`                               // why this member would not ship to the place; empty: it may
-	RetentionWhy       string                 `protobuf:"bytes,25,opt,name=retention_why,json=retentionWhy,proto3" json:"retention_why,omitempty"` // why less is removed from the place than the rule lets it; empty: all is well
+	Proven             bool                   `protobuf:"varint,12,opt,name=proven,proto3" json:"proven,omitempty"`                                    // it proved the state of the revision
+	Why                string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                                           // it failed or was not tried, or the first damaged object
+	Trouble            string                 `protobuf:"bytes,14,opt,name=trouble,proto3" json:"trouble,omitempty"`                                   // why the place takes nothing; empty: it does
+	Refused            string                 `protobuf:"bytes,20,opt,name=refused,proto3" json:"refused,omitempty"`                                   // why this member would not ship to the place; empty: it may
+	RetentionWhy       string                 `protobuf:"bytes,25,opt,name=retention_why,json=retentionWhy,proto3" json:"retention_why,omitempty"`     // why less is removed from the place than the rule lets it; empty: all is well
+	Failed             bool                   `protobuf:"varint,30,opt,name=failed,proto3" json:"failed,omitempty"`                                    // the last restore that was tried failed because of the backup
+	ProvenMs           int64                  `protobuf:"varint,31,opt,name=proven_ms,json=provenMs,proto3" json:"proven_ms,omitempty"`                // age of the last restore that proved a state
+	VerifySeconds      int64                  `protobuf:"varint,32,opt,name=verify_seconds,json=verifySeconds,proto3" json:"verify_seconds,omitempty"` // how often members try one; 0: never
+	Damaged            uint64                 `protobuf:"varint,33,opt,name=damaged,proto3" json:"damaged,omitempty"`                                  // objects that the last try found to be damaged
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2350,6 +2354,34 @@ func (x *ObservedBackup) GetRetentionWhy() string {
 		return x.RetentionWhy
 	}
 	return ""
+}
+
+func (x *ObservedBackup) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *ObservedBackup) GetProvenMs() int64 {
+	if x != nil {
+		return x.ProvenMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetVerifySeconds() int64 {
+	if x != nil {
+		return x.VerifySeconds
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetDamaged() uint64 {
+	if x != nil {
+		return x.Damaged
+	}
+	return 0
 }
 
 // ObservedSecurity is which ports are encrypted. A port that only the machine itself reaches counts as encrypted.
@@ -2827,7 +2859,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x19\n" +
 	"\bquiet_ms\x18\x06 \x01(\x03R\aquietMs\x12\x12\n" +
-	"\x04turn\x18\a \x01(\bR\x04turn\"\xdf\x03\n" +
+	"\x04turn\x18\a \x01(\bR\x04turn\"\xd5\x04\n" +
 	"\x0eObservedBackup\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x19\n" +
@@ -2847,7 +2879,11 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x03why\x18\r \x01(\tR\x03why\x12\x18\n" +
 	"\atrouble\x18\x0e \x01(\tR\atrouble\x12\x18\n" +
 	"\arefused\x18\x14 \x01(\tR\arefused\x12#\n" +
-	"\rretention_why\x18\x19 \x01(\tR\fretentionWhy\"\xa7\x01\n" +
+	"\rretention_why\x18\x19 \x01(\tR\fretentionWhy\x12\x16\n" +
+	"\x06failed\x18\x1e \x01(\bR\x06failed\x12\x1b\n" +
+	"\tproven_ms\x18\x1f \x01(\x03R\bprovenMs\x12%\n" +
+	"\x0everify_seconds\x18  \x01(\x03R\rverifySeconds\x12\x18\n" +
+	"\adamaged\x18! \x01(\x04R\adamaged\"\xa7\x01\n" +
 	"\x10ObservedSecurity\x12'\n" +
 	"\x0fpeers_encrypted\x18\x01 \x01(\bR\x0epeersEncrypted\x12'\n" +
 	"\x0fpeers_certified\x18\x02 \x01(\bR\x0epeersCertified\x12+\n" +

@@ -214,8 +214,8 @@ var codes = []Row{
 		nil, nil},
 	{BackupGap, "3", "Within the last day the continuous backup left entries out: states within the gap cannot be restored.",
 		nil, nil},
-	{BackupUnproven, "3, 4", "The continuous backup was not proven for 48 hours, or the last try to prove it failed.",
-		nil, nil},
+	{BackupUnproven, "2, 3, 4", "The continuous backup is damaged, or was not proven for two days, or for a day after it " +
+		"was started.", nil, nil},
 	{BackupRetention, "3", "Retention removes less from the place of the continuous backup than its rule lets it.", nil, nil},
 	{ClustersMixed, "3", "A process of another cluster answers at the endpoint of a member.", nil, nil},
 	{CordonedAll, "3", "Every voter is cordoned, so that the cordons say nothing.", nil, nil},

@@ -212,14 +212,33 @@ var faultsOfMachines = []fault{
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.GapMs, o.Backup.Gaps = 600_000, 2 })
 	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago", nil},
 	{"a backup that was not proven", 0, func(h hospital) {
-		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.VerifiedMs = 3 * 24 * 3600_000 })
-	}, doctor.BackupUnproven, 4, "no restore of the backup was proven for two days", nil},
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.ProvenMs = 3 * 24 * 3600_000 })
+	}, doctor.BackupUnproven, 3, "no restore of the backup was proven for 3 days", nil},
+	{"a backup that was never proven", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.SinceMs, o.Backup.VerifiedMs, o.Backup.ProvenMs, o.Backup.Proven = 25*3600_000, 3600_000, 0, false
+			o.Backup.Why = "the place cannot be reached"
+		})
+	}, doctor.BackupUnproven, 3, "ever proven, 25 hours after it was started: the last try, 60 minutes ago, did not get that far: the place", nil},
+	{"a backup that members do not prove", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.VerifySeconds, o.Backup.ProvenMs = 0, 3*24*3600_000
+		})
+	}, doctor.BackupUnproven, 4, "members do not try (--verify-every 0)", nil},
+	{"a backup with an object that others replace", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.Damaged, o.Backup.Why = 1, "object obj/aa: missing"
+		})
+	}, doctor.BackupUnproven, 3, "although objects of it are damaged (1): object obj/aa: missing", nil},
 	{"a backup that cannot be restored", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) {
 			o.Backup = backup()
-			o.Backup.Proven, o.Backup.Why = false, "obj/aa is damaged"
+			o.Backup.Proven, o.Backup.Failed, o.Backup.Why = false, true, "object obj/aa: damaged"
 		})
-	}, doctor.BackupUnproven, 3, "a restore of the backup was tried 60 minutes ago, and failed: obj/aa is damaged", nil},
+	}, doctor.BackupUnproven, 2, "the backup cannot be restored as it is: object obj/aa: damaged (tried 60 minutes ago)", nil},
 	{"a backup that grows", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.RetentionWhy = "delete obj/aa: denied" })
 	}, doctor.BackupRetention, 3, "retention does not remove what the rule does not keep: delete obj/aa: denied", nil},

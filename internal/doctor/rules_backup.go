@@ -4,9 +4,8 @@ import "strings"
 
 // Ages of a continuous backup, in milliseconds, from which on something is wrong with it.
 const (
-	backupLate     = 5 * 60_000
-	backupUnproven = 48 * 3600_000
-	backupGapTold  = 24 * 3600_000
+	backupLate    = 5 * 60_000
+	backupGapTold = 24 * 3600_000
 )
 
 const cureBackup = "quorate backup status"
@@ -49,15 +48,7 @@ func (p *patient) backup() (all []Finding) {
 		all = append(all, found(BackupRetention, SlowerThanIs, nil, cureBackup, "the backup grows: retention does not remove "+
 			"what the rule does not keep: %s", why))
 	}
-	switch tried := b.GetVerifiedMs(); {
-	case tried != 0 && !b.GetProven():
-		all = append(all, found(BackupUnproven, SlowerThanIs, nil, cureBackup, "a restore of the backup was tried %s ago, and "+
-			"failed: %s", span(tried), b.GetWhy()))
-	case tried >= backupUnproven:
-		all = append(all, found(BackupUnproven, Advice, nil, cureBackup, "no restore of the backup was proven for two days: "+
-			"`quorate backup verify --from URL` proves one"))
-	}
-	return all
+	return append(all, proofs(b)...)
 }
 
 // backupRefused finds members whose operators do not let them ship to the place.

@@ -12,21 +12,30 @@ const (
 	BackupSet     BackupKind = 1 // sets the policy, and ends the turn of the member that ships
 	BackupAppoint BackupKind = 2 // begins the turn of a member
 	BackupReport  BackupKind = 3 // says how far the member got whose turn it is
+	BackupProve   BackupKind = 4 // appoints the member that tries to prove the backup
+	BackupProved  BackupKind = 5 // says how the try of that member ended
+	BackupClaim   BackupKind = 6 // says how an operator's own try ended
 )
 
-func (k BackupKind) known() bool { return k >= BackupSet && k <= BackupReport }
+func (k BackupKind) known() bool { return k >= BackupSet && k <= BackupClaim }
 
-// BackupOp changes the row of the continuous backup (package backup). Only BackupSet comes from clients: the leader appoints
-// the member that ships, and that member reports.
+// FromClient reports whether clients propose operations of the kind. Only root may.
+func (k BackupKind) FromClient() bool { return k == BackupSet || k == BackupClaim }
+
+// BackupOp changes the row of the continuous backup (package backup). BackupSet and BackupClaim come from clients: the leader
+// appoints the members that ship and prove, and these report.
 type BackupOp struct {
 	Kind BackupKind
-	// Generation is that of the policy to replace, zero if there was none. The new policy has the next one. Of BackupSet.
+	// Generation is that of the policy to replace, zero if there was none; the new policy has the next one. Of BackupSet. Of
+	// BackupClaim, it is that of the policy whose place was tried.
 	Generation uint64
 	Policy     BackupPolicy // of BackupSet
-	// Turn is that of the appointment to replace, which the next one follows, or the turn that the report is of.
+	// Turn is that of the appointment to replace, which the next one follows, or the turn that the report is of. Of BackupProve
+	// and BackupProved, it is the number of the last try (BackupProofs).
 	Turn     uint64
 	Member   uint64         // that is appointed, or reports
 	Progress BackupProgress // of BackupReport
+	Proof    BackupProof    // of BackupProved and BackupClaim; of BackupProve only At
 }
 
 // BackupPolicy says what is shipped where. The state machine does not interpret place and rule.
@@ -36,12 +45,14 @@ type BackupPolicy struct {
 	Keep        string // rule of what is kept (package backup/keep); empty: all
 	BaseSeconds int64  // a base is made so often
 	SealMillis  int64  // a segment is sealed after so long
-	Since       int64  // when it was set, in milliseconds of Unix time by the clock of the member that was asked
 	// Recipients are those that the backup is encrypted to, with a space between two; empty: it is in the clear.
 	Recipients string
 	Secret     string // of the recipients (backup.Secret): BackupSecretBytes, or nothing
 	// Former are secrets of recipients that came before at this place, BackupSecretBytes each, the last ones first.
 	Former string
+	// VerifySeconds is how often members prove the backup; zero: they do not.
+	VerifySeconds int64
+	Since         int64 // when it was set, in milliseconds of Unix time by the clock of the member that was asked
 }
 
 // BackupProgress is what the member that ships knows. Times are milliseconds of Unix time by its clock; what is zero is not
@@ -52,7 +63,6 @@ type BackupProgress struct {
 	Base       BackupPoint // the newest one
 	Gaps       uint64      // of this turn
 	Gap        BackupGap   // the last one
-	Verified   BackupProof // the last restore that was tried
 	Trouble    string      // why the place takes nothing now; empty: it does
 	Refused    bool        // the member may not use the place: its operator did not allow it; Trouble says how to
 	Retention  BackupRetention
@@ -69,14 +79,6 @@ type BackupPoint struct {
 type BackupGap struct {
 	After, Until uint64
 	Time         int64 // when it was noted
-}
-
-// BackupProof is how a restore ended that was tried: either it proved the state of a revision, or it failed.
-type BackupProof struct {
-	Revision Revision
-	Time     int64
-	Proven   bool
-	Why      string // it failed
 }
 
 // Bounds of a BackupOp.
@@ -98,7 +100,6 @@ const (
 // Flags of a policy and of progress.
 const (
 	backupOn      = 1
-	backupProven  = 1
 	backupRefused = 2
 )
 
@@ -109,6 +110,12 @@ func (op *BackupOp) append(dst []byte) []byte {
 		return op.Policy.Append(binary.AppendUvarint(dst, op.Generation))
 	case BackupReport:
 		return op.Progress.Append(binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member))
+	case BackupProve:
+		return binary.AppendVarint(binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member), op.Proof.At)
+	case BackupProved:
+		return op.Proof.append(binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member))
+	case BackupClaim:
+		return op.Proof.append(binary.AppendUvarint(dst, op.Generation))
 	}
 	return binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member)
 }
@@ -117,13 +124,22 @@ func (r *reader) backup() *BackupOp {
 	op := &BackupOp{Kind: BackupKind(r.byte())}
 	r.known(op.Kind.known() || op.Kind == 0)
 	r.shown(op.Kind != 0)
-	if op.Kind == BackupSet {
+	switch op.Kind {
+	case BackupSet:
 		op.Generation, op.Policy = r.uvarint(), r.backupPolicy()
+		return op
+	case BackupClaim:
+		op.Generation, op.Proof = r.uvarint(), r.backupProof()
 		return op
 	}
 	op.Turn, op.Member = r.uvarint(), r.uvarint()
-	if op.Kind == BackupReport {
+	switch op.Kind {
+	case BackupReport:
 		op.Progress = r.backupProgress()
+	case BackupProve:
+		op.Proof.At = r.varint()
+	case BackupProved:
+		op.Proof = r.backupProof()
 	}
 	return op
 }
@@ -132,14 +148,14 @@ func (r *reader) backup() *BackupOp {
 func (p *BackupPolicy) Append(dst []byte) []byte {
 	dst = appendText(appendText(append(dst, flag(p.On, backupOn)), p.Place), p.Keep)
 	dst = binary.AppendVarint(binary.AppendVarint(dst, p.BaseSeconds), p.SealMillis)
-	dst = binary.AppendVarint(dst, p.Since)
+	dst = binary.AppendVarint(binary.AppendVarint(dst, p.VerifySeconds), p.Since)
 	return appendText(appendText(appendText(dst, p.Recipients), p.Secret), p.Former)
 }
 
 func (r *reader) backupPolicy() BackupPolicy {
 	return BackupPolicy{On: r.flags(backupOn) != 0, Place: string(r.bytes()), Keep: string(r.bytes()), BaseSeconds: r.varint(),
-		SealMillis: r.varint(), Since: r.varint(), Recipients: string(r.bytes()), Secret: string(r.bytes()),
-		Former: string(r.bytes())}
+		SealMillis: r.varint(), VerifySeconds: r.varint(), Since: r.varint(), Recipients: string(r.bytes()),
+		Secret: string(r.bytes()), Former: string(r.bytes())}
 }
 
 // Append appends the binary form.
@@ -149,9 +165,7 @@ func (p *BackupProgress) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, p.Gaps)
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
 	dst = binary.AppendVarint(dst, p.Gap.Time)
-	dst = append(dst, flag(p.Verified.Proven, backupProven)|flag(p.Refused, backupRefused))
-	dst = binary.AppendVarint(appendRevision(dst, p.Verified.Revision), p.Verified.Time)
-	return p.Retention.append(appendText(appendText(dst, p.Verified.Why), p.Trouble))
+	return p.Retention.append(appendText(append(dst, flag(p.Refused, backupRefused)), p.Trouble))
 }
 
 func (p *BackupPoint) append(dst []byte) []byte {
@@ -165,9 +179,7 @@ func (r *reader) backupPoint() BackupPoint {
 func (r *reader) backupProgress() BackupProgress {
 	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), Gaps: r.uvarint(),
 		Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
-	flags := r.flags(backupProven | backupRefused)
-	p.Refused = flags&backupRefused != 0
-	p.Verified = BackupProof{Proven: flags&backupProven != 0, Revision: r.revision(), Time: r.varint(), Why: string(r.bytes())}
+	p.Refused = r.flags(backupRefused) != 0
 	p.Trouble = string(r.bytes())
 	p.Retention = r.backupRetention()
 	return p
@@ -183,6 +195,7 @@ type BackupRow struct {
 	TurnGaps   uint64 // those of Progress.Gaps that are of this turn
 	// Progress is what was reported since the policy names this place and these recipients. Its Gaps are those of all turns.
 	Progress BackupProgress
+	Proofs   BackupProofs
 }
 
 // Append appends the binary form.
@@ -190,14 +203,14 @@ func (b *BackupRow) Append(dst []byte) []byte {
 	for _, n := range [...]uint64{b.Generation, b.Turn, b.Member, b.Reports, b.TurnGaps} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	return b.Progress.Append(b.Policy.Append(dst))
+	return b.Proofs.append(b.Progress.Append(b.Policy.Append(dst)))
 }
 
 // DecodeBackupRow reads what Append wrote.
 func DecodeBackupRow(src []byte) (b BackupRow, ok bool) {
 	r := reader{src: src}
 	b = BackupRow{Generation: r.uvarint(), Turn: r.uvarint(), Member: r.uvarint(), Reports: r.uvarint(), TurnGaps: r.uvarint(),
-		Policy: r.backupPolicy(), Progress: r.backupProgress()}
+		Policy: r.backupPolicy(), Progress: r.backupProgress(), Proofs: r.backupProofs()}
 	return b, r.finish() == nil
 }
 
@@ -206,7 +219,8 @@ func (p *BackupPolicy) Valid() bool {
 	return p.Place != "" && len(p.Place) <= MaxBackupPlaceBytes && utf8.ValidString(p.Place) &&
 		len(p.Keep) <= MaxBackupKeepBytes && utf8.ValidString(p.Keep) &&
 		MinBackupBaseSeconds <= p.BaseSeconds && p.BaseSeconds <= MaxBackupBaseSeconds &&
-		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis && p.validRecipients()
+		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis && p.validRecipients() &&
+		(p.VerifySeconds == 0 || MinBackupVerifySeconds <= p.VerifySeconds && p.VerifySeconds <= MaxBackupVerifySeconds)
 }
 
 func (p *BackupPolicy) validRecipients() bool {
@@ -220,7 +234,7 @@ func (p *BackupPolicy) validRecipients() bool {
 
 // Valid reports whether the bounds hold.
 func (p *BackupProgress) Valid() bool {
-	for _, text := range [...]string{p.Trouble, p.Verified.Why, p.Retention.Why} {
+	for _, text := range [...]string{p.Trouble, p.Retention.Why} {
 		if len(text) > MaxBackupTroubleBytes || !utf8.ValidString(text) {
 			return false
 		}
@@ -240,6 +254,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 		if op.Policy.Place != b.Policy.Place || op.Policy.Secret != b.Policy.Secret {
 			next.Progress = BackupProgress{}
 		}
+		next.Proofs.reset(op.Policy.Place == b.Policy.Place && op.Policy.Secret == b.Policy.Secret)
 		next.Policy, next.Member, next.TurnGaps, next.Progress.Refused = op.Policy, 0, 0, false
 		next.Generation++
 		next.Turn++
@@ -258,6 +273,8 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 		next.Reports++
 		next.report(&op.Progress)
 		return next, true
+	case BackupProve, BackupProved, BackupClaim:
+		return b.prove(op, removed)
 	}
 	return next, false
 }
@@ -281,8 +298,5 @@ func (b *BackupRow) report(said *BackupProgress) {
 	}
 	if said.Gap.Time != 0 {
 		p.Gap = said.Gap
-	}
-	if said.Verified.Time != 0 {
-		p.Verified = said.Verified
 	}
 }

@@ -76,18 +76,26 @@ func commands() map[string]kv.Command {
 		"audit head": {Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 1 << 63, Chain: 1<<64 - 1, Sequence: 300,
 			At: -1, Sum: pair("0123456789abcdef01234567"), File: pair("audit.log")}}},
 		"backup policy": {Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: 1 << 63, Policy: kv.BackupPolicy{On: true,
-			Place: "s3://b/p", Keep: "7d", BaseSeconds: 1 << 40, SealMillis: -1, Since: -1,
+			Place: "s3://b/p", Keep: "7d", BaseSeconds: 1 << 40, SealMillis: -1, VerifySeconds: -1, Since: -1,
 			Recipients: "age1a age1b", Secret: "s", Former: "f"}},
 			By: auth.Credentials{User: "root", Revision: 7}},
 		"backup turn": {Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 300, Member: 1 << 63}},
 		"backup report": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1 << 63, Progress: kv.BackupProgress{At: -1,
 			Restorable: kv.BackupPoint{Index: 1 << 63, Revision: 300, Time: 400}, Base: kv.BackupPoint{Index: 7, Revision: 8, Time: 9},
-			Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Verified: kv.BackupProof{Revision: 4, Time: 3, Proven: true,
-				Why: "w"}, Trouble: "t"}}},
+			Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Trouble: "t"}}},
 		"backup refused": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1, Progress: kv.BackupProgress{At: 1,
 			Refused: true, Trouble: "t"}}},
+		"backup to prove": {Backup: &kv.BackupOp{Kind: kv.BackupProve, Turn: 302, Member: 1 << 63, Proof: kv.BackupProof{At: -1}}},
+		"backup proved":   {Backup: &kv.BackupOp{Kind: kv.BackupProved, Turn: 303, Member: 1 << 63, Proof: backupProof()}},
+		"backup claimed": {Backup: &kv.BackupOp{Kind: kv.BackupClaim, Generation: 1 << 63, Proof: backupProof()},
+			By: auth.Credentials{User: "root", Revision: 7}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
+}
+
+func backupProof() kv.BackupProof {
+	return kv.BackupProof{At: -1, Took: 300, Member: 1 << 63, By: "root", Proven: true, Failed: true, Bases: 300, Entries: 1 << 63,
+		Point: kv.BackupPoint{Index: 1 << 63, Revision: 300, Time: 400}, Base: [32]byte{31: 7}, Damaged: 300, Why: "w"}
 }
 
 func results() map[string]kv.Result {

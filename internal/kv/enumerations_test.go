@@ -19,7 +19,7 @@ var enumerations = map[reflect.Type][]uint64{
 	reflect.TypeFor[kv.AlarmKind]():     upTo(0, 2),
 	reflect.TypeFor[level.PolicyKind](): upTo(0, 3),
 	reflect.TypeFor[kv.AuditKind]():     upTo(1, 2),
-	reflect.TypeFor[kv.BackupKind]():    upTo(1, 3),
+	reflect.TypeFor[kv.BackupKind]():    upTo(1, 6),
 	reflect.TypeFor[kv.SortOrder]():     upTo(0, 2),
 	reflect.TypeFor[kv.SortTarget]():    upTo(0, 4),
 	reflect.TypeFor[kv.CompareTarget](): append(upTo(0, 4), 255),

@@ -34,7 +34,7 @@ var (
 		limitSet: level.Second, limitDelete: level.Second, limitCount: level.Second}
 	auditLevels  = [...]level.Level{0: level.Second, AuditPolicy: level.Second, AuditHead: level.Second}
 	backupLevels = [...]level.Level{0: level.Second, BackupSet: level.Second, BackupAppoint: level.Second,
-		BackupReport: level.Second}
+		BackupReport: level.Second, BackupProve: level.Second, BackupProved: level.Second, BackupClaim: level.Second}
 )
 
 const (

@@ -28,6 +28,7 @@ type pilot struct {
 	told            *toldAddresses
 	teller          moments.Teller     // of the goroutine of promoteLearners
 	appointer       shipping.Appointer // of the goroutine that calls promoteLearners
+	prover          shipping.Prover    // likewise
 }
 
 // runJobs is the goroutine that takes the steps of jobs while this member leads.
@@ -79,12 +80,14 @@ func (p *pilot) promoteLearners(ctx context.Context) error {
 			p.ports.requests.levels.restRaiser()
 			p.teller.Rest()
 			p.appointer.Rest()
+			p.prover.Rest()
 		} else {
 			p.binder.bindMet(ctx)
 			status := p.ports.status()
 			p.ports.requests.levels.keepRaised(ctx, status)
 			p.tellMoment(ctx)
 			p.appointShipper(ctx, &status)
+			p.appointProver(ctx, &status)
 			p.promoteReady(ctx)
 			p.retireRemoved(ctx, &removed)
 		}
@@ -117,19 +120,30 @@ func (p *pilot) promoteReady(ctx context.Context) {
 // appointShipper appoints the member that ships the backup, if there is one to be appointed now.
 func (p *pilot) appointShipper(ctx context.Context, status *raft.Status) {
 	row := p.ports.config.stores.Latest().Backup()
-	command, due := p.appointer.Look(p.clock.Now(), &shipping.View{Row: row, Status: status})
-	if !due {
-		return
+	if command, due := p.appointer.Look(p.clock.Now(), &shipping.View{Row: row, Status: status}); due {
+		p.appoint(ctx, &command, "ships the backup", row.Turn+1)
 	}
+}
+
+// appointProver appoints the member that proves the backup, if that is due.
+func (p *pilot) appointProver(ctx context.Context, status *raft.Status) {
+	row, now := p.ports.config.stores.Latest().Backup(), p.clock.Now()
+	if command, due := p.prover.Look(now, now.UnixMilli(), &shipping.View{Row: row, Status: status}); due {
+		p.appoint(ctx, &command, "proves the backup", row.Proofs.Number+1)
+	}
+}
+
+// appoint proposes an appointment.
+func (p *pilot) appoint(ctx context.Context, command *kv.Command, does string, number uint64) {
 	attempt, cancel := context.WithTimeout(ctx, promotePatience)
 	defer cancel()
 	id := consensus.MemberID(command.Backup.Member)
-	result, err := p.ports.requests.command(attempt, &command)
+	result, err := p.ports.requests.command(attempt, command)
 	switch {
 	case err == nil && result.Err == nil:
-		p.logger.Info("appointed the member that ships the backup", "peer", id.String(), "turn", row.Turn+1)
+		p.logger.Info("appointed the member that "+does, "peer", id.String(), "turn", number)
 	case err != nil && ctx.Err() == nil:
-		p.logger.Debug("could not appoint the member that ships the backup yet", "peer", id.String(), "err", err)
+		p.logger.Debug("could not appoint the member that "+does+" yet", "peer", id.String(), "err", err)
 	}
 }
 

@@ -30,6 +30,9 @@ type backupService struct {
 	*shared
 }
 
+// defaultBackupVerify is how often members prove the backup, in seconds.
+const defaultBackupVerify = 24 * 3600
+
 // Status tells policy and progress.
 func (b *backupService) Status(ctx context.Context, _ *quoratepb.BackupStatusRequest) (*quoratepb.BackupStatus, error) {
 	if err := b.readIndex(ctx); err != nil {
@@ -37,9 +40,14 @@ func (b *backupService) Status(ctx context.Context, _ *quoratepb.BackupStatusReq
 	}
 	row := b.row()
 	answer := statusOf(row)
+	answer.Verified, answer.Proven = b.provenOf(&row.Proofs.Last), b.provenOf(&row.Proofs.Proven)
 	answer.NowMs = b.options.Clock.Now().UnixMilli()
 	if row.Member != 0 {
 		answer.MemberName = b.nameOf(consensus.MemberID(row.Member))
+	}
+	if prover := row.Proofs.Member; prover != 0 {
+		answer.Proving, answer.ProvingSinceMs = prover, row.Proofs.Began
+		answer.ProvingName = b.nameOf(consensus.MemberID(prover))
 	}
 	return answer, nil
 }
@@ -100,8 +108,15 @@ func (b *backupService) set(ctx context.Context, generation uint64, policy kv.Ba
 // policyOf is the policy that a request asks for, where the cluster has one already.
 func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.BackupPolicy, err error) {
 	p = kv.BackupPolicy{On: true, Place: cmp.Or(r.GetPlace(), has.Place),
-		BaseSeconds: cmp.Or(r.GetBaseSeconds(), has.BaseSeconds, ship.DefaultBaseEvery/1000),
-		SealMillis:  cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter)}
+		BaseSeconds:   cmp.Or(r.GetBaseSeconds(), has.BaseSeconds, ship.DefaultBaseEvery/1000),
+		SealMillis:    cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter),
+		VerifySeconds: has.VerifySeconds}
+	switch {
+	case r.VerifySeconds != nil:
+		p.VerifySeconds = r.GetVerifySeconds()
+	case has.Place == "": // there was no policy
+		p.VerifySeconds = defaultBackupVerify
+	}
 	switch {
 	case p.Place == "":
 		return p, errors.New("say where the backup goes: file:///DIRECTORY, or s3://BUCKET/PREFIX")
@@ -129,6 +144,10 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	if p.Keep, err = keepOf(has, r); err != nil {
 		return p, err
 	}
+	if n := p.VerifySeconds; n != 0 && (n < kv.MinBackupVerifySeconds || n > kv.MaxBackupVerifySeconds) {
+		return p, fmt.Errorf("%d seconds between proofs: choose %d to %d, or 0 for none", n, kv.MinBackupVerifySeconds,
+			kv.MaxBackupVerifySeconds)
+	}
 	if !p.Valid() {
 		return p, errors.New("the URL of the place is not text")
 	}
@@ -140,15 +159,11 @@ func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
 	answer := &quoratepb.BackupStatus{Keep: cmp.Or(row.Policy.Keep, keep.All), Retention: retained(&p.Retention),
 		Generation: row.Generation, On: row.Policy.On, Place: row.Policy.Place,
 		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis,
-		SinceMs: row.Policy.Since, Turn: row.Turn,
+		SinceMs: row.Policy.Since, VerifySeconds: row.Policy.VerifySeconds, Turn: row.Turn,
 		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,
 		Trouble: p.Trouble, Recipients: recipientsOf(&row.Policy)}
 	if p.Gap.Time != 0 {
 		answer.Gap = &quoratepb.BackupHole{After: p.Gap.After, Until: p.Gap.Until, TimeMs: p.Gap.Time}
-	}
-	if p.Verified.Time != 0 {
-		answer.Verified = &quoratepb.BackupProven{Revision: int64(p.Verified.Revision), TimeMs: p.Verified.Time,
-			Proven: p.Verified.Proven, Why: p.Verified.Why}
 	}
 	return answer
 }

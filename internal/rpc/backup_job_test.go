@@ -48,11 +48,11 @@ func TestBackup_policies(t *testing.T) {
 	for _, wrong := range []*quoratepb.StartBackupRequest{
 		{}, {Place: "/mnt"}, {Place: "s3://key:hidden@b/p"}, {Place: "s3://b/p?secret=hidden"},
 		{Place: "file:///" + strings.Repeat("x", kv.MaxBackupPlaceBytes)}, {Place: dir.Place, BaseSeconds: 59},
-		{Place: dir.Place, BaseSeconds: -1}, {Place: dir.Place, SealMs: 1},
 		{Place: dir.Place, Recipients: []string{"AGE-SECRET-KEY-1HIDDEN"}}, {Place: dir.Place, Recipients: []string{"hidden"}},
 		{Place: dir.Place, Recipients: []string{testRecipient}, InTheClear: true},
 		{Place: dir.Place, Keep: "14"}, {Place: dir.Place, Keep: "14d,hourly:3"},
 		{Place: dir.Place, Keep: strings.Repeat("x", kv.MaxBackupKeepBytes+1)},
+		{Place: dir.Place, VerifySeconds: new(int64(1))},
 	} {
 		_, err := api.Start(ctx, wrong)
 		if status.Code(err) != codes.InvalidArgument || strings.Contains(strings.ToLower(err.Error()), "hidden") || len(err.Error()) > 400 {
@@ -64,12 +64,15 @@ func TestBackup_policies(t *testing.T) {
 	}
 	got, err := api.Start(ctx, dir)
 	if err != nil || !got.GetOn() || got.GetPlace() != dir.Place || got.GetBaseSeconds() != 21600 || got.GetSealMs() != 1000 ||
-		got.GetNowMs() == 0 || got.GetKeep() != "all" {
+		got.GetNowMs() == 0 || got.GetKeep() != "all" || got.GetVerifySeconds() != 86400 {
 		t.Errorf("started: %v, %v", got, err)
 	}
-	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600, Recipients: []string{testRecipient}})
+	reports(t, map[string]quoratepb.BackupClient{"alice": as(alice), "nobody": as(nobody)}, api, dir.Place)
+	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600, VerifySeconds: new(int64(0)),
+		Recipients: []string{testRecipient}})
 	if err != nil || len(got.GetRecipients()) != 1 || got.GetRecipients()[0] != testRecipient ||
-		got.GetPlace() != dir.Place || got.GetBaseSeconds() != 3600 || got.GetGeneration() != 2 {
+		got.GetPlace() != dir.Place || got.GetBaseSeconds() != 3600 || got.GetGeneration() != 2 ||
+		got.GetVerifySeconds() != 0 || got.GetProven() != nil {
 		t.Errorf("changed: %v, %v", got, err)
 	}
 	for _, c := range []struct{ keep, want string }{{"336h,daily:3", "14d,daily:3"}, {"", "14d,daily:3"}, {"all", "all"}} {
@@ -80,5 +83,41 @@ func TestBackup_policies(t *testing.T) {
 	got, err = api.Stop(ctx, &quoratepb.StopBackupRequest{})
 	if err != nil || got.GetOn() || got.GetPlace() != dir.Place || got.GetMember() != 0 {
 		t.Errorf("stopped: %v, %v", got, err)
+	}
+}
+
+// reports ensures that root alone reports how a try to prove the backup ended, that the row names root, and that what cannot be
+// is refused.
+func reports(t *testing.T, others map[string]quoratepb.BackupClient, root quoratepb.BackupClient, place string) {
+	t.Helper()
+	ctx := waitContext(t)
+	proven := &quoratepb.ReportBackupRequest{Place: place, Proven: true, Index: 1, Revision: 1, TookMs: 7, Entries: 3}
+	for name, client := range others {
+		if _, err := client.Report(ctx, proven); err == nil {
+			t.Errorf("%s reports", name)
+		}
+	}
+	for want, wrong := range map[*quoratepb.ReportBackupRequest]codes.Code{
+		{Place: place}: codes.InvalidArgument,
+		{Place: place, Proven: true, Index: 1, Why: "w"}:      codes.InvalidArgument,
+		{Place: "file:///other", Why: "w"}:                    codes.FailedPrecondition,
+		{Place: "s3://key:hidden@b/p", Why: "w"}:              codes.InvalidArgument,
+		{Place: place, Proven: true, Index: 1 << 40}:          codes.FailedPrecondition,
+		{Place: place, Proven: true, Index: 1, Revision: 1e6}: codes.FailedPrecondition,
+		{Place: place, Proven: true}:                          codes.FailedPrecondition,
+		{Place: place, Why: "w", TookMs: -1}:                  codes.InvalidArgument,
+	} {
+		if _, err := root.Report(ctx, want); status.Code(err) != wrong || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%v: %v", want, err)
+		}
+	}
+	if got, err := root.Report(ctx, &quoratepb.ReportBackupRequest{Place: place, Why: "object log/1: gone\x1b", Damaged: 1}); err != nil ||
+		!got.GetVerified().GetFailed() || got.GetVerified().GetBy() != "root" || got.GetProven() != nil {
+		t.Errorf("failed: %v, %v", got, err)
+	}
+	got, err := root.Report(ctx, proven)
+	if p := got.GetProven(); err != nil || p.GetRevision() != 1 || p.GetTookMs() != 7 || p.GetBy() != "root" || p.GetTimeMs() == 0 ||
+		!got.GetVerified().GetProven() {
+		t.Errorf("proven: %v, %v", got, err)
 	}
 }

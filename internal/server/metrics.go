@@ -190,9 +190,6 @@ func (c *partCounters) collectBackup(e *metrics.Emitter) {
 	e.Gauge("quorate_backup_base_time_seconds", "Unix time of the newest base.", seconds(p.Base.Time))
 	e.Counter("quorate_backup_gaps_total", "Times that entries were left out, since the backup goes to this place.",
 		float64(p.Gaps))
-	e.Gauge("quorate_backup_verified_time_seconds", "Unix time of the last restore that was tried.", seconds(p.Verified.Time))
-	e.Gauge("quorate_backup_verified_revision", "Revision of the state that it proved.", float64(p.Verified.Revision))
-	e.Gauge("quorate_backup_verified", "1 if it proved the state.", metrics.Bool(p.Verified.Proven))
 	e.Gauge("quorate_backup_retention_time_seconds", "Unix time when the last round of retention ended.",
 		seconds(p.Retention.At))
 	e.Gauge("quorate_backup_retention_from_time_seconds",
@@ -202,6 +199,17 @@ func (c *partCounters) collectBackup(e *metrics.Emitter) {
 	e.Gauge("quorate_backup_retention_removed_bytes", "Bytes of these objects.", float64(p.Retention.Bytes))
 	e.Gauge("quorate_backup_retention_fails", "1 while less is removed than the rule lets it.",
 		metrics.Bool(p.Retention.Why != ""))
+	last, proven := &row.Proofs.Last, &row.Proofs.Proven
+	e.Gauge("quorate_backup_verified", "1 if the last try to prove the backup by a restore did.", metrics.Bool(last.Proven))
+	e.Gauge("quorate_backup_verified_failed", "1 if the last try failed because the backup is damaged.",
+		metrics.Bool(last.Failed))
+	e.Gauge("quorate_backup_verified_tried_time_seconds", "Unix time of the last try.", seconds(last.At))
+	e.Gauge("quorate_backup_verified_damaged_objects", "Objects that the last try found to be damaged.", float64(last.Damaged))
+	e.Gauge("quorate_backup_verified_time_seconds", "Unix time of the last restore that proved a state.", seconds(proven.At))
+	e.Gauge("quorate_backup_verified_revision", "Revision of the state that it proved.", float64(proven.Point.Revision))
+	e.Gauge("quorate_backup_verified_duration_seconds", "Time that it took.", seconds(proven.Took))
+	e.Gauge("quorate_backup_verifies", "1 while this member is the one that tries to prove the backup.",
+		metrics.Bool(row.Proofs.Member == uint64(c.member.ID())))
 }
 
 // collectRefused shows the messages between members that were dropped.

@@ -160,7 +160,7 @@ func ofTheSecondLevel(t *testing.T) []frozen.Value {
 // backedUp is a backup whose row has something in each field.
 func backedUp(s *script) {
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "s3://b/p", Keep: "all",
-		BaseSeconds: 3600, SealMillis: 1000, Since: 1_800_000_000_000, Recipients: "age1a",
+		BaseSeconds: 3600, SealMillis: 1000, VerifySeconds: 86400, Since: 1_800_000_000_000, Recipients: "age1a",
 		Secret: "0123456789abcdef0123456789abcdef"}}})
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 1, Member: 3}})
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 2, Member: 3, Progress: kv.BackupProgress{
@@ -168,8 +168,18 @@ func backedUp(s *script) {
 		Base: kv.BackupPoint{Index: 150, Revision: 100, Time: 1_800_000_000_500}, Trouble: "full",
 		Retention: kv.BackupRetention{At: 1_800_000_000_600, From: 1_799_000_000_000, Bases: 7, Removed: 300,
 			Bytes: 1 << 33, Why: "no"},
-		Gap:      kv.BackupGap{After: 100, Until: 140, Time: 1_800_000_000_400},
-		Verified: kv.BackupProof{Revision: 90, Time: 1_800_000_000_300, Proven: true, Why: "no"}}}})
+		Gap: kv.BackupGap{After: 100, Until: 140, Time: 1_800_000_000_400}}}})
+	for i, p := range []kv.BackupProof{
+		{At: 1_800_000_001_300, Took: 70, Proven: true, Point: kv.BackupPoint{Index: 160, Revision: 90, Time: 1_800_000_000_300},
+			Bases: 2, Entries: 70, Base: [32]byte{31: 7}, Damaged: 1, Why: "obj/7"},
+		{At: 1_800_000_001_400, Took: 30, Failed: true, Why: "obj/8", Damaged: 1},
+	} {
+		number := uint64(i + 1)
+		s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupProve, Turn: number, Member: 4, Proof: kv.BackupProof{
+			At: 1_800_000_001_200}}})
+		s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupProved, Turn: number + 1, Member: 4, Proof: p}})
+	}
+	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupProve, Turn: 3, Member: 5, Proof: kv.BackupProof{At: 1_800_000_001_500}}})
 }
 
 // ofALeaseThatEnds is the row of a lease of which one of two keys is deleted, and that of a client's session that has ended.

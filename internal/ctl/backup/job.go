@@ -46,7 +46,7 @@ func call(ctx context.Context, c *command.Connection, ask asking) (answer *quora
 
 func newStart(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
-	var baseEvery, sealAfter time.Duration
+	var baseEvery, sealAfter, verifyEvery time.Duration
 	var to recipients
 	var keeps string
 	cmd := c.AddTo(&cobra.Command{
@@ -54,8 +54,10 @@ func newStart(s command.Streams) *cobra.Command {
 		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --keep 14d\n" +
 			"  quorate backup start --keep 48h,daily:30,weekly:12,monthly:12",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || baseEvery < 0 || sealAfter < 0 {
-				return command.Usagef("--base-every takes whole seconds, --seal-after milliseconds, and no number is negative")
+			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || verifyEvery%time.Second != 0 ||
+				min(baseEvery, sealAfter, verifyEvery) < 0 {
+				return command.Usagef("--base-every and --verify-every take whole seconds, --seal-after milliseconds, and no " +
+					"number is negative")
 			}
 			if _, err := keep.Parse(keeps); err != nil {
 				return command.Usagef("--keep %w", err)
@@ -67,6 +69,9 @@ func newStart(s command.Streams) *cobra.Command {
 				return err
 			}
 			r.InTheClear = to.clear
+			if cmd.Flags().Changed("verify-every") {
+				r.VerifySeconds = new(int64(verifyEvery / time.Second))
+			}
 			if len(args) > 0 {
 				if _, err := place.Parse(args[0]); err != nil {
 					return command.Usagef("%w", err)
@@ -84,6 +89,8 @@ func newStart(s command.Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&sealAfter, "seal-after", 0,
 		"after how long entries are written to the place, 100ms to 1h; 0: as before, or 1s")
 	to.addFlags(cmd.Flags())
+	cmd.Flags().DurationVar(&verifyEvery, "verify-every", 0,
+		"how often a member proves the backup by a restore, 1m to 720h, or 0 for never (default as before, or 24h)")
 	return cmd
 }
 
@@ -182,16 +189,7 @@ func reached(b *quoratepb.BackupStatus) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	switch v := b.GetVerified(); {
-	case v == nil:
-		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL` does")
-	case v.GetProven():
-		lines = append(lines, fmt.Sprintf("a restore of revision %d was proven %s", v.GetRevision(), ago(b, v.GetTimeMs())))
-	default:
-		lines = append(lines, fmt.Sprintf("a restore failed %s: %s", ago(b, v.GetTimeMs()),
-			printable.Text(v.GetWhy(), mostTrouble)))
-	}
-	return lines
+	return append(lines, proofs(b)...)
 }
 
 // retained says what stays at the place, and what the last round of retention did.

@@ -85,12 +85,16 @@ func TestStatus(t *testing.T) {
 	f.status.Trouble = "full\x1b[2J"
 	said(t, run("status"), "it is not encrypted: who can read the place can read all keys")
 	f.status.Recipients = []string{"age1a", "age1b"}
-	f.status.Verified = &quoratepb.BackupProven{Revision: 50, TimeMs: 60 * minute, Proven: true}
+	f.status.Verified = &quoratepb.BackupProven{Revision: 50, TimeMs: 60 * minute, TookMs: minute, StateMs: 58 * minute, Proven: true,
+		Member: 9, MemberName: "m3", Bases: 2}
+	f.status.Proven, f.status.VerifySeconds = f.status.Verified, 86400
 	got := run("status")
 	for _, want := range []string{"the backup goes to s3://b/p: entries after 1 s, a base every 6h00m",
 		"m2 ships it (turn 4), and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
 		"the newest base is of revision 60, as of 1h00m ago", "2 gaps: states within cannot be restored; the last one is after entry 5",
-		"it is encrypted to 2 recipients", "a restore of revision 50 was proven 40m00s ago", "the place takes nothing: full"} {
+		"it is encrypted to 2 recipients",
+		"a restore of revision 50 was proven 40m00s ago by m3, in 1m00s; 2 bases have the contents that the log leads to",
+		"members prove it every 1d00h", "the place takes nothing: full"} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("no %q in:\n%s", want, got.Out)
 		}
@@ -105,8 +109,18 @@ func TestStatus(t *testing.T) {
 	got = run("status")
 	said(t, got, "retention removed 12 objects, 5.0 MiB, 10m00s ago; it keeps any moment since 1970-01-01T00:50:00.000Z, and 7 bases")
 	said(t, got, "retention removes less than the rule lets it: delete ")
-	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "obj/aa is damaged"}
-	said(t, run("status"), "a restore failed 40m00s ago: obj/aa is damaged")
+	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "obj/aa is damaged", Failed: true, By: "root"}
+	said(t, run("status"), "a restore failed 40m00s ago, tried by the operator root: obj/aa is damaged")
+	said(t, run("status"), "a restore of revision 50 was proven 40m00s ago")
+	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "no room", Member: 9, MemberName: "m3"}
+	f.status.Proving, f.status.ProvingName, f.status.ProvingSinceMs = 8, "m4", 99*minute
+	said(t, run("status"), "m3 could not try a restore 40m00s ago: no room")
+	said(t, run("status"), "m4 tries a restore now, since 1m00s")
+	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "object obj/aa: gone", Damaged: 3, Proven: true, Member: 9}
+	said(t, run("status"), "3 objects are damaged, and others replace them: object obj/aa: gone")
+	f.status.VerifySeconds, f.status.Verified, f.status.Proven, f.status.Proving = 0, nil, nil, 0
+	said(t, run("status"), "members do not prove it (--verify-every 0)")
+	said(t, run("status"), "no restore was tried yet")
 	said(t, run("status", "-o", "json"), `"place":"s3://b/p"`)
 	said(t, run("stop"), "the backup to s3://b/p is stopped")
 }
@@ -116,10 +130,11 @@ func TestStatus(t *testing.T) {
 func TestStart(t *testing.T) {
 	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
 	run := f.serve(t)
-	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms", "--keep=14d"), "the backup goes to file:///b")
+	said(t, run("start", "file:///b", "--base-every=1h", "--verify-every=0s", "--seal-after=500ms", "--keep=14d"), "the backup goes to file:///b")
 	said(t, run("start"), "the backup goes to file:///b")
 	if len(f.started) != 2 || f.started[0].GetPlace() != "file:///b" || f.started[0].GetBaseSeconds() != 3600 ||
-		f.started[0].GetSealMs() != 500 || f.started[1].GetPlace() != "" ||
+		f.started[0].GetSealMs() != 500 || f.started[0].VerifySeconds == nil ||
+		f.started[1].GetPlace() != "" || f.started[1].VerifySeconds != nil ||
 		f.started[0].GetKeep() != "14d" || f.started[1].GetKeep() != "" {
 		t.Errorf("got %v", f.started)
 	}
@@ -138,6 +153,7 @@ func TestStart(t *testing.T) {
 	f.started = f.started[:2]
 	for _, wrong := range [][]string{{"--recipient=AGE-SECRET-KEY-1HIDDEN"}, {"--recipient=hidden"}, {"--recipients-file=/gone/hidd"},
 		{"--recipients-file=" + os.DevNull}, {"--in-the-clear", "--recipient=" + testRecipient}, {"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
+		{"file:///b", "--verify-every=1500ms"},
 		{"file:///b", "--log-bytes=1"}, {"file:///b", "--keep=14"}} {
 		got := run(append([]string{"start"}, wrong...)...)
 		if got.Status != command.StatusUsage || strings.Contains(strings.ToLower(got.Err), "hidden") {

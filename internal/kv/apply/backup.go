@@ -30,8 +30,13 @@ func (t *backupTable) load(eng engine.Engine) error {
 	return nil
 }
 
-// change executes a BackupOp.
-func (t *backupTable) change(w rowWriter, op *kv.BackupOp) error {
+// change executes a BackupOp. by is the user who proposed it.
+func (t *backupTable) change(w rowWriter, op *kv.BackupOp, by string) error {
+	if op.Kind == kv.BackupClaim { // nobody claims in another's name
+		claim := *op
+		claim.Proof.By = by
+		op = &claim
+	}
 	row := t.row.Load()
 	next, ok := row.Next(op, func(member uint64) bool {
 		_, removed := t.members.removed(consensus.MemberID(member))

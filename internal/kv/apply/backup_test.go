@@ -76,7 +76,7 @@ func TestMachine_Apply_backup(t *testing.T) {
 	long, invalid, growing := sealed, sealed, sealed
 	growing.Retention.Why = strings.Repeat("x", kv.MaxBackupTroubleBytes+1)
 	long.Trouble = strings.Repeat("x", kv.MaxBackupTroubleBytes+1)
-	invalid.Verified.Why = "\xff"
+	invalid.Trouble = "\xff"
 	for _, step := range []struct {
 		name string
 		cmd  kv.Command
@@ -113,7 +113,7 @@ func TestMachine_Apply_backup(t *testing.T) {
 		b.want(step.name, b.do(step.cmd), kv.Result{Err: step.want, Revision: 1})
 	}
 	want := kv.BackupRow{Generation: 1, Policy: backupPolicy(0, "file:///b", true).Backup.Policy, Turn: 3, Member: 3, Reports: 2,
-		TurnGaps: 1, Progress: sealed}
+		TurnGaps: 1, Progress: sealed, Proofs: kv.BackupProofs{Number: 1}}
 	want.Progress.At, want.Progress.Gaps = 6000, 3
 	want.Progress.Retention.Why = "" // the member whose turn it is finds nothing
 	if diff := cmp.Diff(want, *b.m.Backup()); diff != "" {
@@ -190,7 +190,13 @@ func TestMachine_Apply_backupPermit(t *testing.T) {
 		t.Errorf("without a user: %v", res.Err)
 	}
 	policy.By = auth.Credentials{User: "root", Revision: b.m.Users().Revision()}
-	for _, cmd := range []kv.Command{policy, backupTurn(1, 2), backupReport(2, 2, kv.BackupProgress{At: 1})} {
+	claim := backupClaim(1, kv.BackupProof{At: 1, Failed: true})
+	if res := b.do(claim); !errors.Is(res.Err, auth.ErrUserEmpty) {
+		t.Errorf("a claim without a user: %v", res.Err)
+	}
+	claim.By = policy.By
+	for _, cmd := range []kv.Command{policy, backupTurn(1, 2), backupReport(2, 2, kv.BackupProgress{At: 1}), backupProve(1, 3, 5),
+		backupProved(2, 3, kv.BackupProof{At: 6}), claim} {
 		if res := b.do(cmd); res.Err != nil {
 			t.Errorf("%+v: %v", cmd.Backup, res.Err)
 		}

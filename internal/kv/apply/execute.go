@@ -119,7 +119,7 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	case cmd.Audit != nil:
 		res.Err = x.audit.change(x.w, cmd.Audit)
 	case cmd.Backup != nil:
-		res.Err = x.backup.change(x.w, cmd.Backup)
+		res.Err = x.backup.change(x.w, cmd.Backup, cmd.By.User)
 	}
 }
 

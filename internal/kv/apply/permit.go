@@ -31,7 +31,7 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 		return p.mayTxn(cmd.Txn)
 	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil, cmd.LevelPolicy != nil && !byLeader(cmd.LevelPolicy),
 		cmd.Raise != nil && cmd.Raise.Finalize, cmd.Limit != nil && cmd.Limit.Count == "",
-		cmd.Audit != nil && cmd.Audit.Kind != kv.AuditHead, cmd.Backup != nil && cmd.Backup.Kind == kv.BackupSet:
+		cmd.Audit != nil && cmd.Audit.Kind != kv.AuditHead, cmd.Backup != nil && cmd.Backup.Kind.FromClient():
 		return p.user.Root()
 	case cmd.LeaseGrant != nil:
 		return p.user.User()

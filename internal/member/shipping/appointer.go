@@ -93,7 +93,7 @@ func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) 
 // silent reports whether the member that ships has not reported for too long, or only that it cannot ship, and notes that.
 func (a *Appointer) silent(now time.Time, v *View) bool {
 	present := consensus.MemberID(v.Row.Member)
-	if a.heard.IsZero() || !a.away(v, present) || a.since.Equal(now) {
+	if a.heard.IsZero() || !away(v, present) || a.since.Equal(now) {
 		a.heard = now
 	}
 	late := now.Sub(a.since) >= cmp.Or(a.Patience, DefaultPatience) || now.Sub(a.heard) >= cmp.Or(a.Away, DefaultAway) ||
@@ -138,7 +138,7 @@ func (a *Appointer) failing(now time.Time, id consensus.MemberID) time.Time {
 }
 
 // away reports whether the leader has not heard a member for an election timeout.
-func (a *Appointer) away(v *View, id consensus.MemberID) bool {
+func away(v *View, id consensus.MemberID) bool {
 	at := slices.IndexFunc(v.Status.Progress, func(p raft.PeerProgress) bool { return p.ID == id })
 	return at >= 0 && !v.Status.Progress[at].RecentActive
 }

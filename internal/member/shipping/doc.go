@@ -6,7 +6,11 @@
 // leader goes on where the last one was. Time is that of the leader's own monotonic clock, and counts from when this leader
 // first saw a turn or a report.
 //
-// The main type is Appointer. The simulator runs it as members do.
+// A Prover decides likewise when the backup is to be proven, and which member does that: one that neither ships nor leads, each
+// in its turn. The wall clock says how long ago the last try was, so that this outlives leaders; the monotonic one bounds how
+// often one leader has it tried, whatever clocks say.
+//
+// The main types are Appointer and Prover. The simulator runs them as members do.
 //
 // Invariants:
 //  1. An Appointer names the turn that it has seen, and the state machine gives each number once: of two leaders that appoint
@@ -15,5 +19,5 @@
 //
 // Safety of the backup does not rest on it: members that ship at once make a branch, which a restore sees (package backup).
 //
-// An Appointer is for one goroutine.
+// Appointer and Prover are each for one goroutine.
 package shipping

@@ -220,12 +220,13 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 		}
 		return max(1, now-at)
 	}
-	said := &row.Progress
+	said, last, proven := &row.Progress, &row.Proofs.Last, &row.Proofs.Proven
 	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
 		ReportedMs: age(said.At), RestorableMs: age(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
-		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), VerifiedMs: age(said.Verified.Time),
-		VerifiedRevision: int64(said.Verified.Revision),
-		Proven:           said.Verified.Proven, Why: said.Verified.Why, Trouble: said.Trouble,
+		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
+		VerifySeconds: row.Policy.VerifySeconds,
+		VerifiedMs:    age(last.At), VerifiedRevision: int64(last.Point.Revision), Proven: last.Proven, Failed: last.Failed,
+		Why: last.Why, Damaged: last.Damaged, ProvenMs: age(proven.At),
 		Refused: p.RefusesPlace(row.Policy.Place), RetentionWhy: said.Retention.Why}
 }
 

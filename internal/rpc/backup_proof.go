@@ -1,0 +1,86 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/objects/place"
+)
+
+// Report takes what root found who tried to prove the backup. The state machine notes the user, and refuses it if the policy
+// was changed meanwhile.
+func (b *backupService) Report(ctx context.Context, r *quoratepb.ReportBackupRequest) (*quoratepb.BackupStatus, error) {
+	if err := b.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	row := b.row()
+	proof, err := b.claimOf(row, r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.propose(ctx, &kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupClaim, Generation: row.Generation, Proof: proof}})
+	if errors.Is(err, kv.ErrBadCommand) {
+		err = status.Error(codes.Aborted, "the backup was started, changed or stopped meanwhile: nothing was noted; look at "+
+			"`quorate backup status`, and verify again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.Status(ctx, nil)
+}
+
+// claimOf is the proof that a request claims.
+func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequest) (proof kv.BackupProof, err error) {
+	refuse := func(code codes.Code, text string) (kv.BackupProof, error) { return proof, status.Error(code, text) }
+	at, err := place.Parse(r.GetPlace())
+	if err != nil {
+		return refuse(codes.InvalidArgument, err.Error())
+	}
+	goes := row.Policy.Place
+	if own, err := place.Parse(goes); err == nil {
+		goes = own.String()
+	}
+	machine, release := b.options.Member.Machine()
+	applied, revision := machine.Applied().Index, machine.Store().Revision()
+	release()
+	switch {
+	case row.Generation == 0:
+		return refuse(codes.FailedPrecondition, "the cluster has no continuous backup: nothing was noted")
+	case at.String() != goes:
+		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+goes+", and another place was verified: "+
+			"nothing was noted")
+	case r.GetProven() == (r.GetWhy() != "") && r.GetDamaged() == 0:
+		return refuse(codes.InvalidArgument, "say that a state was proven, or why none was")
+	case r.GetProven() && (r.GetIndex() == 0 || consensus.Index(r.GetIndex()) > applied ||
+		kv.Revision(r.GetRevision()) > revision):
+		return refuse(codes.FailedPrecondition, "the state that was proven is none that this cluster had: nothing was noted")
+	case r.GetTookMs() < 0 || r.GetStateMs() < 0 || r.GetRevision() < 0:
+		return refuse(codes.InvalidArgument, "no number is negative")
+	}
+	return kv.BackupProof{At: b.options.Clock.Now().UnixMilli(), Took: r.GetTookMs(), Proven: r.GetProven(),
+		Failed: !r.GetProven(), Point: kv.BackupPoint{Index: r.GetIndex(), Revision: kv.Revision(r.GetRevision()),
+			Time: r.GetStateMs()},
+		Entries: r.GetEntries(), Damaged: r.GetDamaged(), Why: printable.Text(r.GetWhy(), kv.MaxBackupProofBytes/4)}, nil
+}
+
+// provenOf is a proof; nil: there was none.
+func (b *backupService) provenOf(p *kv.BackupProof) *quoratepb.BackupProven {
+	if p.At == 0 {
+		return nil
+	}
+	answer := &quoratepb.BackupProven{Revision: int64(p.Point.Revision), Index: p.Point.Index, StateMs: p.Point.Time,
+		TimeMs: p.At, TookMs: p.Took, Proven: p.Proven, Failed: p.Failed, Why: p.Why, Member: p.Member, By: p.By,
+		Bases:   p.Bases,
+		Entries: p.Entries, Damaged: p.Damaged}
+	if p.Member != 0 {
+		answer.MemberName = b.nameOf(consensus.MemberID(p.Member))
+	}
+	return answer
+}
