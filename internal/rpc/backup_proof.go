@@ -67,7 +67,7 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 	return kv.BackupProof{At: b.options.Clock.Now().UnixMilli(), Took: r.GetTookMs(), Proven: r.GetProven(),
 		Failed: !r.GetProven(), Point: kv.BackupPoint{Index: r.GetIndex(), Revision: kv.Revision(r.GetRevision()),
 			Time: r.GetStateMs()},
-		Entries: r.GetEntries(), Damaged: r.GetDamaged(), Why: printable.Text(r.GetWhy(), kv.MaxBackupProofBytes/4)}, nil
+		Entries: r.GetEntries(), Damaged: r.GetDamaged(), Why: printable.Within(r.GetWhy(), kv.MaxBackupProofBytes)}, nil
 }
 
 // provenOf is a proof; nil: there was none.

@@ -112,7 +112,8 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
 		s.allowPlaces, s.openKeys, s.checkData, s.lockData, s.lockKeys, s.openCerts, s.listenClients, s.openData, s.openAudit,
-		s.watchDisks, s.connect, s.watchNames, s.serve, s.startCompactor, s.startShipper, s.publish, s.defragmentAtStart,
+		s.watchDisks, s.connect, s.watchNames, s.serve, s.startCompactor, s.startShipper, s.startProver, s.publish,
+		s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

@@ -47,11 +47,7 @@ func (s *Server) startShipper(context.Context, Options) error {
 	own := &s.data.Identity
 	ships := shipper.New(shipper.Options{
 		Cluster: own.Cluster, Epoch: uint64(own.Epoch.Number), Member: own.Member, Build: config.Build(), Feed: s.feed,
-		Row: func() *kv.BackupRow {
-			machine, release := s.member.Machine()
-			defer release()
-			return machine.Backup()
-		},
+		Row:     s.backupRow,
 		Propose: s.member.Propose, Checkpoint: s.member.Checkpoint, Open: s.openPlace, FS: s.disk.fs,
 		Dir:       filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
 		HeldBytes: s.budgets.Shipped.Waiting, Clock: env.WallClock{}, Logger: s.logger,
@@ -89,6 +85,13 @@ func advised(err error) error {
 		return fmt.Errorf("%w. %s", err, advice)
 	}
 	return err
+}
+
+// backupRow is the row of the backup, as this member has applied it.
+func (s *Server) backupRow() *kv.BackupRow {
+	machine, release := s.member.Machine()
+	defer release()
+	return machine.Backup()
 }
 
 func (s *Server) openPlace(url string) (objects.Store, func(), error) {

@@ -12,4 +12,6 @@
 //  2. An object that is missing, damaged or differs is in Damaged, also if others replace it.
 //  3. At most two stores are there at a time, each as large as a base and the log after it, below Options.Dir, which is
 //     removed at the end.
+//
+// See docs/adr/0091-who-proves-a-backup.md.
 package prove

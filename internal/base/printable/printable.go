@@ -27,6 +27,16 @@ func Text(text string, most int) string {
 	return kept.String()
 }
 
+// Within is Text for a text of at most so many bytes, four or more, with semicolons between its lines.
+func Within(text string, bytes int) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+	for most := bytes; ; most -= 1 + (most-1)/8 {
+		if cut := Text(text, most-len("...")); len(cut) <= bytes {
+			return cut
+		}
+	}
+}
+
 // Lines is Text for each line of a text.
 func Lines(text string, most int) string {
 	lines := strings.Split(text, "\n")

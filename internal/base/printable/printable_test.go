@@ -27,6 +27,14 @@ func TestText(t *testing.T) {
 	if got := printable.Text("äää\n", 3); got != "äää" {
 		t.Errorf("a text of just as many: %q", got)
 	}
+	for _, text := range []string{"", "a", strings.Repeat("a", 600), strings.Repeat("日本", 300), "\xff", strings.Repeat("ä", 256)} {
+		if got := printable.Within(text, 512); len(got) > 512 || len(got) < min(len(text)-1, 440) {
+			t.Errorf("%.20q: %d of %d bytes", text, len(got), len(text))
+		}
+	}
+	if got := printable.Within("one\x1b\ntwo\n", 100); got != "one; two" {
+		t.Errorf("within: %q", got)
+	}
 	if got := printable.Lines("one\x1b[2J\n\rtwo\n", 100); got != "one[2J\ntwo\n" {
 		t.Errorf("lines: %q", got)
 	}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 	"github.com/quorate/quorate/internal/ctl/snapshot"
 )
 
+// latest is the state that --at names if it is not given.
+const latest = "latest"
+
 // Verifier restores a state of a backup and drops it. The server is one.
 type Verifier func(ctx context.Context, b *snapshot.Backup, progress func(done, total int64)) (*snapshot.Proof, error)
 
@@ -21,18 +25,25 @@ const verifyHelp = `Prove a continuous backup by a restore: download the newest 
 directory, apply all entries, and compare the sum of the chain after each of them with the one that the cluster had there.
 Nothing is changed at the place, and the scratch directory is removed.
 
+With --report the cluster at --endpoints is told how that ended, in the name of the user: only root may while users are on. The
+cluster's backup must go to that place.
+
 Exit status: 0 the state was restored, and has the cluster's sums; 1 objects are missing or damaged (they are named, also if
 others replace them), or the sums differ; 3 the place cannot be reached.`
 
 func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 	c := source{streams: s}
 	var at, scratch, output string
+	var tell bool
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Prove a continuous backup by a restore into a scratch directory",
 		Long: verifyHelp, Args: cobra.NoArgs, Example: "  quorate backup verify --from s3://backups/prod",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != formats[0] && output != formats[1] {
 				return command.Usagef("--output %q: choose %s", output, command.Alternatives(formats))
+			}
+			if tell && at != latest {
+				return command.Usagef("--report tells of the latest state: leave out --at")
 			}
 			wanted, err := target(at)
 			if err != nil {
@@ -45,12 +56,19 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 				return err
 			}
 			defer c.store.Close()
-			return c.verify(cmd.Context(), verify, &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted,
-				Place: c.at.String(), Scratch: scratch, Damaged: c.damaged, Open: c.reads}, output == formats[1])
+			begun := time.Now()
+			p, err := verify(cmd.Context(), &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted,
+				Place: c.at.String(), Scratch: scratch, Damaged: c.damaged, Open: c.reads}, c.shown())
+			told := error(nil)
+			if tell && cmd.Context().Err() == nil {
+				told = report(cmd.Context(), c.conn, &c, time.Since(begun), p, err)
+			}
+			return cmp.Or(c.verified(cmd.Context(), p, err, output == formats[1]), told)
 		},
 	}
 	c.addFlags(cmd)
-	cmd.Flags().StringVar(&at, "at", "latest", "the state to prove: latest, a time (RFC 3339), a revision, or entry:INDEX")
+	cmd.Flags().BoolVar(&tell, "report", false, "tell the cluster at --endpoints how it ended")
+	cmd.Flags().StringVar(&at, "at", latest, "the state to prove: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "where the scratch directory is made (default that for temporary files)")
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
 	c.addClient()
@@ -62,8 +80,8 @@ func (c *source) damaged(err error) {
 	command.Say(c.streams.Err, "quorate: "+err.Error()+"; trying without it")
 }
 
-func (c *source) verify(ctx context.Context, verify Verifier, b *snapshot.Backup, asJSON bool) error {
-	p, err := verify(ctx, b, c.shown())
+// verified prints how a verification ended.
+func (c *source) verified(ctx context.Context, p *snapshot.Proof, err error, asJSON bool) error {
 	switch {
 	case err != nil:
 		return c.failed(ctx, err)

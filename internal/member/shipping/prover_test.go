@@ -92,7 +92,7 @@ func TestProver_Look(t *testing.T) {
 	p.want("another policy", 3, 4, 3, 4)
 }
 
-// What failed is tried again sooner, and what was not tried still sooner, by another member.
+// A backup whose proof failed is tried again sooner, and one that could not be tried still sooner, by another member.
 func TestProver_Look_again(t *testing.T) {
 	p := newProving(t, 24*time.Hour, 1, 2, 3)
 	p.add(4)

@@ -1,0 +1,191 @@
+package prover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/objects"
+	"github.com/quorate/quorate/internal/storage/objects/pace"
+)
+
+// Options are what a Prover works on.
+type Options struct {
+	Cluster consensus.ClusterID
+	Member  consensus.MemberID
+	// Row returns the row of the backup, as this member has applied it.
+	Row func() *kv.BackupRow
+	// Propose replicates a command.
+	Propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
+	// Open opens a place; close frees it.
+	Open       func(url string) (store objects.Store, close func(), err error)
+	FS         env.FS
+	Dir        string // scratch; what is there is removed
+	OpenEngine func(dir string) (engine.Engine, error)
+	Apply      apply.Options
+	// Room says why there is no room for so many more bytes on the disk; nil: there is. It is asked with zero now and then.
+	Room func(bytes int64) error
+	// SegmentBytes is the largest segment that there is memory for, as it is at the place.
+	SegmentBytes int64
+	Clock        env.Clock
+	Logger       *slog.Logger
+}
+
+const (
+	lookEvery   = time.Second // whether this member is appointed
+	reportLimit = 5 * time.Second
+	// BytesPerSecond is how fast the place is read.
+	BytesPerSecond = 32 << 20
+	// mostRest bounds a rest, which else is as long as the work before it.
+	mostRest = time.Second
+)
+
+var errOver = errors.New("another member proves the backup")
+
+// errEncrypted is why members cannot prove a backup that is encrypted to recipients: they have none of the identities.
+var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
+	"`quorate backup verify --from URL --identity FILE --report`")
+
+// Prover proves.
+type Prover struct {
+	options Options
+	worked  time.Time // when the last rest ended
+}
+
+// New returns a Prover.
+func New(o Options) *Prover { return &Prover{options: o} }
+
+// Run proves the backup each time that this member is appointed, until ctx ends.
+func (p *Prover) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if row := p.options.Row(); p.mine(row, row.Proofs.Number) {
+			p.try(ctx, row)
+		}
+		_ = broadcast.Pause(ctx, lookEvery)
+	}
+}
+
+func (p *Prover) mine(row *kv.BackupRow, number uint64) bool {
+	return row.Policy.On && row.Proofs.Member == uint64(p.options.Member) && row.Proofs.Number == number
+}
+
+// try proves once, and reports.
+func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
+	began := p.options.Clock.Now()
+	p.options.Logger.Info("proves the backup by a restore", "try", row.Proofs.Number, "place", row.Policy.Place)
+	found, err := p.look(ctx, row)
+	if err != nil && prove.Verdict(err) || found != nil && len(found.Damaged) > 0 {
+		found, err = p.look(ctx, row) // what is removed by rule is missing for a moment
+	}
+	if ctx.Err() != nil || errors.Is(err, errOver) {
+		return
+	}
+	proof := proofOf(found, err)
+	if reported := row.Progress.Restorable.Index; proof.Proven && proof.Point.Index < reported {
+		proof.Proven, proof.Failed, proof.Damaged = false, true, proof.Damaged+1
+		proof.Why = fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
+			proof.Point.Index, reported)
+	}
+	now := p.options.Clock.Now()
+	proof.At, proof.Took = now.UnixMilli(), max(0, now.Sub(began).Milliseconds())
+	switch {
+	case proof.Proven && proof.Damaged == 0:
+		p.options.Logger.Info("the backup is proven", "revision", proof.Point.Revision, "bases", proof.Bases,
+			"took", now.Sub(began))
+	case proof.Proven:
+		p.options.Logger.Warn("the backup is proven, and has damaged objects", "damaged", proof.Damaged, "why", proof.Why)
+	case proof.Failed:
+		p.options.Logger.Error("the backup cannot be restored", "why", proof.Why)
+	default:
+		p.options.Logger.Warn("the backup could not be proven yet", "why", proof.Why)
+	}
+	p.report(ctx, row, &proof)
+}
+
+// look proves what the place has now.
+func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, error) {
+	if row.Policy.Recipients != "" {
+		return nil, errEncrypted
+	}
+	store, done, err := p.options.Open(row.Policy.Place)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	store = pace.New(store, pace.Limits{BytesPerSecond: BytesPerSecond})
+	catalog, err := fetch.Catalog(ctx, store, p.options.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for i := range catalog.Segments {
+		if s := &catalog.Segments[i]; s.Size > p.options.SegmentBytes {
+			return nil, fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
+				p.options.SegmentBytes)
+		}
+	}
+	p.worked = p.options.Clock.Now()
+	return prove.Run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir, OpenEngine: p.options.OpenEngine,
+		Apply: p.options.Apply, Parallel: 1, After: row.Proofs.Proven.Base, Room: p.options.Room,
+		Rest: func() error { return p.rest(ctx, row.Proofs.Number) }}, catalog)
+}
+
+// rest waits as long as the work took since the last rest. Its error ends the proof.
+func (p *Prover) rest(ctx context.Context, number uint64) error {
+	if !p.mine(p.options.Row(), number) {
+		return errOver
+	}
+	if err := p.options.Room(0); err != nil {
+		return err
+	}
+	err := broadcast.Pause(ctx, min(p.options.Clock.Now().Sub(p.worked), mostRest))
+	p.worked = p.options.Clock.Now()
+	return err
+}
+
+// proofOf is how a try ended, in the form of the row.
+func proofOf(found *prove.Proof, err error) kv.BackupProof {
+	if err != nil {
+		failed := prove.Verdict(err)
+		proof := kv.BackupProof{Failed: failed, Why: cut(err.Error())}
+		if failed {
+			proof.Damaged = 1
+		}
+		return proof
+	}
+	proof := kv.BackupProof{Proven: true, Point: kv.BackupPoint{Index: uint64(found.At.Index), Revision: found.At.Revision,
+		Time: found.At.Time}, Bases: uint64(found.Bases), Entries: uint64(found.Entries), Base: found.Base.Hash,
+		Damaged: uint64(len(found.Damaged))}
+	if len(found.Damaged) > 0 {
+		proof.Why = cut(found.Damaged[0].Error())
+	}
+	return proof
+}
+
+// report says how a try ended, until the cluster has it or does not want it.
+func (p *Prover) report(ctx context.Context, row *kv.BackupRow, proof *kv.BackupProof) {
+	op := &kv.BackupOp{Kind: kv.BackupProved, Turn: row.Proofs.Number, Member: uint64(p.options.Member), Proof: *proof}
+	for ctx.Err() == nil && p.mine(p.options.Row(), row.Proofs.Number) {
+		attempt, cancel := context.WithTimeout(ctx, reportLimit)
+		_, err := p.options.Propose(attempt, &kv.Command{Backup: op})
+		cancel()
+		if err == nil {
+			return // it is applied, or refused for ever
+		}
+		_ = broadcast.Pause(ctx, lookEvery)
+	}
+}
+
+// cut makes a text fit into a proof.
+func cut(text string) string { return cmp.Or(printable.Within(text, kv.MaxBackupProofBytes), "-") }

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/census"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/server/prover"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+)
+
+// provingBytes is the memory for a proof of the backup: two stores, of which one is written, and a segment with its entries.
+func (s *Server) provingBytes() int64 { return min(s.budgets.Limit/32, 128<<20) }
+
+// Parts of provingBytes.
+const (
+	provingTables  = 16 // one of four memtables
+	provingCaches  = 8  // of the blocks of one store
+	provingSegment = 2  // a segment as it is at the place
+	leastTable     = 256 << 10
+	// provingRoom is the part of the room on the disk, beside the reserve, that a proof may need.
+	provingRoom = 2
+)
+
+// startProver proves the backup whenever this member is appointed for that.
+func (s *Server) startProver(context.Context, Options) error {
+	own := &s.data.Identity
+	total := s.provingBytes()
+	proves := prover.New(prover.Options{Cluster: own.Cluster, Member: own.Member, Row: s.backupRow, Propose: s.member.Propose,
+		Open: s.openPlace, FS: s.disk.fs, Dir: filepath.Join(s.cfg.Storage.DataDir, memberDir, snapshot.WorkDir, "proved"),
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, Paced: true,
+				MemTableBytes: max(total/provingTables, leastTable), CacheBytes: total / provingCaches})
+		},
+		Apply: apply.Options{MostLeases: s.budgets.Starts(), Store: mvcc.Options{Life: s.ctx, CacheBytes: -1,
+			Census: census.Options{LogBytes: leastTable, IntervalBytes: leastTable}}},
+		Room: s.roomToProve, SegmentBytes: total / provingSegment, Clock: env.WallClock{}, Logger: s.logger,
+	})
+	s.wg.Go(func() { proves.Run(s.ctx) })
+	return nil
+}
+
+// roomToProve refuses a proof that would take more than half of the disk's room beside the reserve, or that goes on while the
+// disk is nearly full.
+func (s *Server) roomToProve(bytes int64) error {
+	free := max(0, int64(min(s.reserve.AvailableBytes(), math.MaxInt64))-s.cfg.Storage.DiskReserveBytes)
+	if s.reserve.Low() || bytes > free/provingRoom {
+		return fmt.Errorf("a restore needs %d MiB on the disk of --data-dir of %s, and may take half of the %d MiB that are "+
+			"free beside --disk-reserve-bytes: make room, or prove it elsewhere by `quorate backup verify --report`",
+			bytes>>20, s.cfg.Name, free>>20)
+	}
+	return nil
+}
