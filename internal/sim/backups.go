@@ -68,7 +68,8 @@ func (w *World) setBackup(rng *rand.Rand, on bool) {
 
 func (w *World) proposePolicy(h *host, on bool, place string) {
 	machine := h.proc.Data.Machine
-	policy := kv.BackupPolicy{On: on, Place: place, BaseSeconds: kv.MinBackupBaseSeconds, SealMillis: w.run.buckets.seal}
+	policy := kv.BackupPolicy{On: on, Place: place, BaseSeconds: kv.MinBackupBaseSeconds, SealMillis: w.run.buckets.seal,
+		VerifySeconds: kv.MinBackupVerifySeconds}
 	command := kv.Command{By: machine.Users().ByMember(), Backup: &kv.BackupOp{Kind: kv.BackupSet,
 		Generation: machine.Backup().Generation, Policy: policy}}
 	h.proc.Clients.Propose(&command, func(kv.Result, error) {})

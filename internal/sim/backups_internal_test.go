@@ -10,7 +10,7 @@ import (
 // Ensure that worlds with a backup have what they are for: policies that come and go, members that are appointed one after the
 // other, reports, bases, segments and gaps, and states that are restored.
 func TestWorld_ships(t *testing.T) {
-	var policies, turns, reports uint64
+	var policies, turns, reports, tries, proofs uint64
 	var placed tally.Backups
 	for seed := uint64(5); seed <= 6; seed++ {
 		w, err := newWorld(Options{Seed: seed, Members: 3, Duration: 20 * time.Second, Nemesis: "backup,crash,partition,transfer"})
@@ -25,11 +25,13 @@ func TestWorld_ships(t *testing.T) {
 		}
 		b, c := w.run.suite.Backups(), &w.run.counts.Backups
 		policies, turns, reports = policies+b.Policies, turns+b.Turns, reports+b.Reports
+		tries, proofs = tries+b.Tries, proofs+b.Proofs
 		placed.Segments, placed.Bases = placed.Segments+c.Segments, placed.Bases+c.Bases
 		placed.Gaps, placed.Restored = placed.Gaps+c.Gaps, placed.Restored+c.Restored
 	}
 	if policies < 3 || turns < 4 || reports < 30 || placed.Segments < 40 || placed.Bases < 3 || placed.Gaps < 1 ||
-		placed.Restored < 6 {
-		t.Errorf("%d policies, %d turns, %d reports, %+v", policies, turns, reports, placed)
+		placed.Restored < 6 || tries < 2 || proofs < 1 {
+		t.Errorf("%d policies, %d turns, %d reports, %d tries to prove it and %d ends, %+v", policies, turns, reports, tries,
+			proofs, placed)
 	}
 }

@@ -190,6 +190,7 @@ func (h *host) start() {
 	keepMoments(h)
 	keepBackup(h)
 	keepShipping(h)
+	keepProofs(h)
 }
 
 // newLife returns the machine's ports for a life of the process.

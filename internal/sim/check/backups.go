@@ -6,7 +6,7 @@ import (
 )
 
 // Backups is the model of the row of a continuous backup, and the law of it: each turn is of one member, only that member
-// reports, and what can be restored does not shrink while the place is the same.
+// reports, and what can be restored does not shrink while the place is the same. Nor does the row confuse tries to prove it.
 type Backups struct {
 	Turns, Reports, Policies uint64 // that took effect
 	Late                     uint64 // appointments and reports of turns that were over
@@ -17,6 +17,10 @@ type Backups struct {
 	restorable               uint64
 	said                     map[string][]Restorable // by place
 	last                     consensus.Index         // that changed any of it
+
+	Tries, Proofs uint64 // appointments of a member that proves, and ends, that took effect
+	number        uint64 // of the last one
+	prover        uint64
 }
 
 // Restorable is a state that a member has called restorable, in a report that took effect.
@@ -36,8 +40,12 @@ func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) err
 			b.restorable = 0
 		}
 		b.generation, b.turn, b.member, b.on, b.place = b.generation+1, b.turn+1, 0, op.Policy.On, op.Policy.Place
+		b.number, b.prover = b.number+1, 0
 		b.Policies++
 		return nil
+	}
+	if op.Kind >= kv.BackupProve {
+		return b.proved(op, removed)
 	}
 	if op.Turn != b.turn || removed(op.Member) || op.Kind == kv.BackupReport && (b.member == 0 || b.member != op.Member) ||
 		op.Kind == kv.BackupAppoint && !b.on {
@@ -60,6 +68,24 @@ func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) err
 	return nil
 }
 
+// proved returns the model's error of an operation about a proof: each number is of one member, and ends once.
+func (b *Backups) proved(op *kv.BackupOp, removed func(member uint64) bool) error {
+	begins := op.Kind == kv.BackupProve && b.on
+	ends := op.Kind == kv.BackupProved && b.prover != 0 && b.prover == op.Member
+	if op.Turn != b.number || removed(op.Member) || !begins && !ends {
+		b.Late++
+		return kv.ErrBadCommand
+	}
+	b.prover = 0
+	if ends {
+		b.Proofs++
+		return nil
+	}
+	b.number, b.prover = b.number+1, op.Member
+	b.Tries++
+	return nil
+}
+
 // Backed compares the row of a member that has applied the log up to an index with the model, if no member has applied more
 // that concerns it.
 func (s *Suite) Backed(member consensus.MemberID, index consensus.Index, row *kv.BackupRow) {
@@ -68,7 +94,7 @@ func (s *Suite) Backed(member consensus.MemberID, index consensus.Index, row *kv
 		return
 	}
 	if row.Generation != b.generation || row.Turn != b.turn || row.Member != b.member || row.Policy.On != b.on ||
-		row.Progress.Restorable.Index != b.restorable || row.Reports != b.Reports {
+		row.Proofs.Number != b.number || row.Proofs.Member != b.prover || row.Progress.Restorable.Index != b.restorable || row.Reports != b.Reports {
 		s.report("backup", "member %v has the row %+v at index %d, the model %+v", member, *row, index, *b)
 	}
 }
