@@ -22,7 +22,7 @@ var consoleTime = flag.Duration("console-cost", 0, "for how long TestConsole_cos
 var processorSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
 
 // consolePages are the live pages that are looked at.
-var consolePages = []string{"/", "/members", "/changes", "/traffic", "/top", "/alarms"}
+var consolePages = []string{"/", "/members", "/changes", "/traffic", "/top", "/alarms", "/backups"}
 
 // TestConsole_cost opens 200 consoles at one member, and wants each to be told what happens. With -console-cost it measures the
 // processor time that they take.

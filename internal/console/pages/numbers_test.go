@@ -77,7 +77,7 @@ func TestAll_hostileNumbers(t *testing.T) {
 		conn[quoratepb.Membership_Describe_FullMethodName] = proto.Message(cluster)
 		for _, p := range pages.All() {
 			switch p.Path {
-			case "/", "/members", "/traffic", "/top", "/alarms", "/changes/replace":
+			case "/", "/members", "/traffic", "/top", "/alarms", "/backups", "/changes/replace":
 			default:
 				continue
 			}

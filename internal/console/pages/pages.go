@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/console/alarms"
+	"github.com/quorate/quorate/internal/console/backups"
 	"github.com/quorate/quorate/internal/console/changes"
 	"github.com/quorate/quorate/internal/console/documents"
 	"github.com/quorate/quorate/internal/console/keys"
@@ -22,6 +23,6 @@ func All() []page.Page {
 		changes.Pages(),
 		[]page.Page{traffic.Page(), top.Page()},
 		keys.Pages(),
-		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
+		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), backups.Page(), backups.Confirm(), documents.Page()},
 	)
 }

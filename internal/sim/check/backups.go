@@ -94,7 +94,8 @@ func (s *Suite) Backed(member consensus.MemberID, index consensus.Index, row *kv
 		return
 	}
 	if row.Generation != b.generation || row.Turn != b.turn || row.Member != b.member || row.Policy.On != b.on ||
-		row.Proofs.Number != b.number || row.Proofs.Member != b.prover || row.Progress.Restorable.Index != b.restorable || row.Reports != b.Reports {
+		row.Proofs.Number != b.number || row.Proofs.Member != b.prover ||
+		row.Progress.Restorable.Index != b.restorable || row.Reports != b.Reports {
 		s.report("backup", "member %v has the row %+v at index %d, the model %+v", member, *row, index, *b)
 	}
 }

@@ -1,0 +1,138 @@
+package backups_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/backups"
+	"github.com/quorate/quorate/internal/console/consoletest"
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+const hour = 3600_000
+
+// healthy is a backup that is well.
+func healthy() *quoratepb.BackupStatus {
+	proven := &quoratepb.BackupProven{Revision: 70_000, Index: 71_000, TimeMs: 98 * hour, StateMs: 98*hour - 2000, TookMs: 95_000, Proven: true,
+		Member: 3, MemberName: "m3", Bases: 4, Entries: 123_456}
+	return &quoratepb.BackupStatus{Generation: 2, On: true, Place: "s3://backups/prod", NowMs: 100 * hour, Member: 2, MemberName: "m2",
+		ReportedMs: 100*hour - 4000, Restorable: &quoratepb.BackupMark{Index: 90_000, Revision: 80_000, TimeMs: 100*hour - 1000},
+		Base: &quoratepb.BackupMark{Index: 70_000, Revision: 69_000, TimeMs: 97 * hour}, BaseSeconds: 21600, SealMs: 1000,
+		VerifySeconds: 86400, SinceMs: 9 * hour, Verified: proven, Proven: proven}
+}
+
+func show(t *testing.T, b *quoratepb.BackupStatus, target string, texts ...string) string {
+	t.Helper()
+	p := backups.Page()
+	if strings.HasPrefix(target, "/backups/change") {
+		p = backups.Confirm()
+	}
+	code, body := consoletest.Show(t, consoletest.Conn{quoratepb.Backup_Status_FullMethodName: b}, p, target)
+	if code != http.StatusOK {
+		t.Fatalf("status %d", code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(body, text) {
+			t.Fatalf("the page lacks %q:\n%s", text, body[strings.Index(body, "<main"):])
+		}
+	}
+	return body
+}
+
+// Ensure that the page says how far a backup is, which restore was proven and by whom, and how the last try ended if it was
+// another one.
+func TestPage(t *testing.T) {
+	show(t, &quoratepb.BackupStatus{}, "/backups", "There is no continuous backup", "quorate backup start URL")
+	b := healthy()
+	body := show(t, b, "/backups", `<span class="tag good">on</span> The backup goes to <code>s3://backups/prod</code>`, "<b>1 s</b>", "<b>3 h</b>",
+		"revision 80\u2009000", "m2, which reported 4 s ago", `<span class="tag good">proven</span> 2 h ago`, "<b>70\u2009000</b>",
+		"<b>1 min 35 s</b>", "<b>4</b>", "<dd>m3</dd>", "tries every 24 h", "This console is read-only")
+	if strings.Contains(body, `method="post"`) || strings.Contains(body, "could not try") {
+		t.Error("a page that only reads has a form, or the last try twice")
+	}
+	b.Proving, b.ProvingName, b.ProvingSinceMs = 1, "m1", 100*hour-60_000
+	b.Verified = &quoratepb.BackupProven{TimeMs: 99 * hour, Failed: true, Why: "object obj/aa: gone", By: "root"}
+	show(t, b, "/backups", "cannot be restored", "the operator root tried 1 h ago: object obj/aa: gone", "m1 tries a restore, since 1 min",
+		`<span class="tag good">proven</span> 2 h ago`)
+	b.Verified = &quoratepb.BackupProven{TimeMs: 99 * hour, Member: 3, MemberName: "m3", Why: "no room"}
+	b.Proven.TimeMs = hour
+	show(t, b, "/backups", "m3 could not try 1 h ago: no room", "proven, long ago")
+	b.Trouble, b.Gaps, b.Gap = "AccessDenied", 1, &quoratepb.BackupHole{After: 5, Until: 9, TimeMs: 99 * hour}
+	b.Proven, b.VerifySeconds = nil, 0
+	show(t, b, "/backups", "the place takes nothing", "AccessDenied", "after entry 5 until entry 9", "No restore was proven yet", "Members do not try one")
+}
+
+// Ensure that a change is shown before it is done, with the command that does the same, and that a form with a mistake, or a
+// secret, is refused by words that do not repeat it.
+func TestConfirm(t *testing.T) {
+	b := healthy()
+	show(t, b, "/backups/change?do=stop", "Stop the continuous backup", "that is a gap", "quorate backup stop --endpoints")
+	show(t, b, "/backups/change?do=start&place=file:///mnt/b&base=1h&seal=500ms&verify=0s", "Move the continuous backup",
+		"instead of s3://backups/prod", "Members do not prove it",
+		"quorate backup start file:///mnt/b --base-every 1h --seal-after 500ms --verify-every 0s --endpoints")
+	show(t, b, "/backups/change?do=start&place=s3://backups/prod&base=6h&seal=1s&verify=24h", "Change the continuous backup",
+		"A member proves it every 24h")
+	show(t, &quoratepb.BackupStatus{}, "/backups/change?do=start&place=s3://bkt/p&base=6h&seal=1s&verify=24h", "Start the continuous backup",
+		"All keys, users and password hashes of the cluster are written to s3://bkt/p.")
+	for query, want := range map[string]string{"do=start&place=s3://key:hidden@b/p&base=6h&seal=1s&verify=24h": "Nothing was changed",
+		"do=start&place=s3://bkt/p&base=often&seal=1s&verify=24h": "is not a duration", "do=start&place=s3://bkt/p&base=6h&seal=1s&verify=1500ms": "is not a duration",
+		"": "by one of its forms"} {
+		if body := show(t, b, "/backups/change?"+query, want); strings.Contains(body[strings.Index(body, "<main"):], "hidden@") {
+			t.Errorf("%s: the page repeats a secret", query)
+		}
+	}
+}
+
+// asked takes what is asked of the service.
+type asked struct {
+	grpc.ClientConnInterface
+	got []any
+	err error
+}
+
+func (a *asked) Invoke(_ context.Context, _ string, request, _ any, _ ...grpc.CallOption) error {
+	a.got = append(a.got, request)
+	return a.err
+}
+
+// Ensure that forms do what they say, and nothing if something is wrong with them.
+func TestActions(t *testing.T) {
+	actions := map[string]page.Action{}
+	for _, a := range backups.Page().Actions {
+		actions[a.Path] = a
+	}
+	do := func(conn *asked, path string, form url.Values) error {
+		_, err := actions[path].Do(t.Context(), &page.Request{Conn: conn, Form: form, Admin: true})
+		return err
+	}
+	good := url.Values{"place": {" file:///mnt/b"}, "base": {"2h"}, "seal": {"1s"}, "verify": {"0"}}
+	conn := &asked{}
+	if err := do(conn, "/backups/start", good); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := conn.got[0].(*quoratepb.StartBackupRequest); !ok || r.GetPlace() != "file:///mnt/b" || r.GetBaseSeconds() != 7200 ||
+		r.GetSealMs() != 1000 || r.VerifySeconds == nil || r.GetVerifySeconds() != 0 {
+		t.Errorf("got %v", conn.got[0])
+	}
+	if err := do(conn, "/backups/start", url.Values{"place": {"/mnt"}}); err == nil || len(conn.got) != 1 {
+		t.Errorf("a path: %v", err)
+	}
+	if err := do(conn, "/backups/stop", url.Values{"typed": {"yes"}}); err == nil || len(conn.got) != 1 {
+		t.Errorf("stop, not typed: %v", err)
+	}
+	if err := do(conn, "/backups/stop", url.Values{"typed": {"stop"}}); err != nil || len(conn.got) != 2 {
+		t.Errorf("stop: %v", err)
+	}
+	conn.err = status.Error(codes.InvalidArgument, "59 seconds between bases")
+	if err := do(conn, "/backups/start", good); err == nil || !strings.Contains(err.Error(), "59 seconds between bases. Nothing") {
+		t.Errorf("refused: %v", err)
+	}
+}

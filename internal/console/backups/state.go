@@ -1,0 +1,152 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+// late is the age of the last state that can be restored from which on it is marked.
+const late = 5 * time.Minute
+
+func ask(ctx context.Context, r *page.Request) (*quoratepb.BackupStatus, error) {
+	return quoratepb.NewBackupClient(r.Conn).Status(ctx, &quoratepb.BackupStatusRequest{})
+}
+
+// stateView is how far the backup is.
+type stateView struct {
+	Never, On          bool
+	Look, Word         string // of the tag
+	Place              string
+	Reach, ReachOf     string // age and revision of the last state that can be restored; empty: none
+	Base, BaseOf       string
+	Gaps               string
+	Ships, Reported    string
+	Seal, Every, Since string
+	Gap, Trouble       string
+}
+
+func state(ctx context.Context, r *page.Request) (any, error) {
+	b, err := ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	v := &stateView{Never: b.GetGeneration() == 0, On: b.GetOn(), Place: b.GetPlace(), Gaps: page.Count(int64(b.GetGaps())),
+		Seal: page.Duration(time.Duration(b.GetSealMs()) * time.Millisecond), Every: seconds(b.GetBaseSeconds()),
+		Since: page.Moment(b.GetSinceMs()), Trouble: b.GetTrouble()}
+	if p := b.GetRestorable(); p != nil {
+		v.Reach, v.ReachOf = age(b, p.GetTimeMs()), page.Count(p.GetRevision())
+	}
+	if p := b.GetBase(); p != nil {
+		v.Base, v.BaseOf = age(b, p.GetTimeMs()), page.Count(p.GetRevision())
+	}
+	if b.GetMember() != 0 {
+		v.Ships = b.GetMemberName()
+	}
+	if at := b.GetReportedMs(); at != 0 {
+		v.Reported = age(b, at)
+	}
+	if g := b.GetGap(); g != nil {
+		v.Gap = fmt.Sprintf("after entry %s until entry %s, noted %s ago", page.Count(int64(g.GetAfter())),
+			page.Count(int64(g.GetUntil())), age(b, g.GetTimeMs()))
+	}
+	v.Look, v.Word = wellness(b)
+	return v, nil
+}
+
+// wellness is the tag of a backup.
+func wellness(b *quoratepb.BackupStatus) (look, word string) {
+	behind := time.Duration(b.GetNowMs()-b.GetRestorable().GetTimeMs()) * time.Millisecond
+	switch {
+	case !b.GetOn():
+		return "warn", "off"
+	case b.GetTrouble() != "":
+		return "bad", "the place takes nothing"
+	case b.GetRestorable() == nil:
+		return "warn", "the first base is not complete"
+	case behind >= late:
+		return "bad", "behind"
+	}
+	return "good", "on"
+}
+
+func seconds(n int64) string { return page.Duration(time.Duration(n) * time.Second) }
+
+// age is how long a time is ago, by the clock of the member that answered.
+func age(b *quoratepb.BackupStatus, at int64) string {
+	return page.Seconds(max(0, time.Duration(b.GetNowMs()-at)*time.Millisecond))
+}
+
+// proofView is the last proven restore, and the last try if it is another one.
+type proofView struct {
+	Never, Off bool
+	Proven     *tryView
+	Last       *tryView // differs from Proven; nil: it does not
+	Now        string   // who tries now
+	NowSince   string
+	Every      string // how often members try; empty: never
+	Verify     string // the command that proves
+}
+
+// tryView is a try to restore.
+type tryView struct {
+	Look, Word             string
+	Revision, Of, Ago, At  string
+	Took, By, Entries      string
+	Bases, Damaged         int64
+	Why                    string
+	Operator, Old, Failing bool
+}
+
+func proof(ctx context.Context, r *page.Request) (any, error) {
+	b, err := ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	v := &proofView{Never: b.GetGeneration() == 0, Off: !b.GetOn(), Verify: "quorate backup verify --from URL --report"}
+	if v.Never {
+		return nil, page.ErrHidden
+	}
+	if n := b.GetVerifySeconds(); n > 0 {
+		v.Every = seconds(n)
+	}
+	if b.GetProving() != 0 {
+		v.Now, v.NowSince = b.GetProvingName(), age(b, b.GetProvingSinceMs())
+	}
+	if p := b.GetProven(); p != nil {
+		v.Proven = tryOf(b, p)
+	}
+	if p := b.GetVerified(); p != nil && (!p.GetProven() || p.GetDamaged() > 0) {
+		v.Last = tryOf(b, p)
+	}
+	return v, nil
+}
+
+// oldProof is the age of a proof from which on it is marked, as by the doctor.
+const oldProof = 48 * time.Hour
+
+func tryOf(b *quoratepb.BackupStatus, p *quoratepb.BackupProven) *tryView {
+	t := &tryView{Revision: page.Count(p.GetRevision()), Of: page.Moment(p.GetStateMs()), Ago: age(b, p.GetTimeMs()),
+		At: page.Moment(p.GetTimeMs()), By: p.GetMemberName(),
+		Took:    page.Duration(time.Duration(p.GetTookMs()) * time.Millisecond),
+		Entries: page.Count(int64(p.GetEntries())), Bases: int64(p.GetBases()), Damaged: int64(p.GetDamaged()), Why: p.GetWhy()}
+	if p.GetMember() == 0 {
+		t.Operator, t.By = true, p.GetBy()
+	}
+	t.Old = time.Duration(b.GetNowMs()-p.GetTimeMs())*time.Millisecond >= max(oldProof,
+		2*time.Duration(b.GetVerifySeconds())*time.Second)
+	switch {
+	case p.GetFailed():
+		t.Look, t.Word, t.Failing = "bad", "cannot be restored", true
+	case !p.GetProven():
+		t.Look, t.Word = "warn", "not tried"
+	case t.Old:
+		t.Look, t.Word = "warn", "proven, long ago"
+	default:
+		t.Look, t.Word = "good", "proven"
+	}
+	return t
+}
