@@ -35,7 +35,7 @@ func state(ctx context.Context, r *page.Request) (any, error) {
 		return nil, err
 	}
 	v := &stateView{Never: b.GetGeneration() == 0, On: b.GetOn(), Place: b.GetPlace(), Gaps: page.Count(int64(b.GetGaps())),
-		Seal: page.Duration(time.Duration(b.GetSealMs()) * time.Millisecond), Every: seconds(b.GetBaseSeconds()),
+		Seal: typeable(b.GetSealMs()), Every: seconds(b.GetBaseSeconds()),
 		Since: page.Moment(b.GetSinceMs()), Trouble: b.GetTrouble()}
 	if p := b.GetRestorable(); p != nil {
 		v.Reach, v.ReachOf = age(b, p.GetTimeMs()), page.Count(p.GetRevision())
