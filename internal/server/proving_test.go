@@ -47,7 +47,7 @@ func TestServer_proves(t *testing.T) {
 	}
 	var configs []config.Config
 	for i, peer := range peers {
-		configs = append(configs, loadConfig(t, "--name", fmt.Sprint("m", i), "--data-dir", homes[i],
+		configs = append(configs, loadConfig(t, "--name", fmt.Sprint("m", i), "--data-dir", homes[i], "--backup-places", "file://"+dir,
 			"--listen-client-urls=http://127.0.0.1:0", "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--initial-cluster", fmt.Sprintf("m0=%s,m1=%s,m2=%s", peers[0], peers[1], peers[2])))
 	}
