@@ -70,7 +70,7 @@ func (m *member) spoil(base backup.Base) {
 		Checkpoint: checkpointOf(store, s.Machine)}
 	made := p.Do(m.t.Context(), &ship.Op{Kind: ship.Checkpoint}).Made
 	for _, f := range made.Files {
-		if o := p.Do(m.t.Context(), &ship.Op{Kind: ship.PutFile, File: f}); o.Result != ship.OK {
+		if o := p.Do(m.t.Context(), &ship.Op{Kind: ship.PutFile, Name: backup.FileName(cluster, f.Hash), File: f}); o.Result != ship.OK {
 			m.t.Fatal(o)
 		}
 	}

@@ -123,7 +123,7 @@ func TestRun_encryptedOnce(t *testing.T) {
 		t.Fatal(again.Why)
 	}
 	for _, f := range again.Made.Files {
-		if o := m.performs.Do(t.Context(), &ship.Op{Kind: ship.PutFile, File: f}); o.Result != ship.OK {
+		if o := m.performs.Do(t.Context(), &ship.Op{Kind: ship.PutFile, Name: backup.FileName(cluster, f.Hash), File: f}); o.Result != ship.OK {
 			t.Fatal(o.Why)
 		}
 	}
