@@ -21,12 +21,14 @@ const (
 	Job               // of a membership job; etcd has none
 	Limit             // of users and prefixes; etcd has none
 	Audit             // of the audit's policy and heads; etcd has none
+	Moment            // of the time that a leader notes; etcd has none
+	Level             // of the policy of feature levels; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "Moment", "Level", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -70,6 +72,10 @@ func OpOf(cmd *kv.Command) Op {
 		return Limit
 	case cmd.Audit != nil:
 		return Audit
+	case cmd.Moment != nil:
+		return Moment
+	case cmd.LevelPolicy != nil, cmd.Soak != nil:
+		return Level
 	}
 	return Unknown
 }
