@@ -79,10 +79,19 @@ func (s *Server) publishHead(ctx context.Context, head audit.Head) error {
 	op := &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: head.Member, Chain: head.Chain, Sequence: head.Sequence,
 		At: head.At.UnixMilli(), Sum: head.Sum[:], File: []byte(head.File[:min(len(head.File), kv.MaxAuditFileBytes)])}}
 	result, err := s.member.Propose(ctx, &kv.Command{Audit: op})
-	if err == nil && !errors.Is(result.Err, kv.ErrBadCommand) { // which it is if an attempt before this one was applied
+	if err == nil {
 		err = result.Err
 	}
-	if err != nil {
+	return notPublished(err)
+}
+
+// notPublished says why a head was not published; nil: it was.
+func notPublished(err error) error {
+	switch {
+	case errors.Is(err, kv.ErrHeadBehind):
+		return fmt.Errorf("the cluster knows a later record of this chain, or another one with this number: is this file, or "+
+			"the whole disk, an older copy? `quorate audit verify` tells: %w", err)
+	case err != nil:
 		return fmt.Errorf("the cluster did not take it: %w", err)
 	}
 	return nil
