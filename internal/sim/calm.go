@@ -22,6 +22,7 @@ import (
 func (w *World) calmPhase() {
 	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
+	w.liftQuotas()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
 		!w.probe("after the faults") || !w.goesBackAndForth() || !w.levelRises() || !w.usersGetThrough() ||
 		!w.nativesFollow() || !w.nativesAnswered() || !w.silentForgotten() {

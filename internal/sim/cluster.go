@@ -198,6 +198,7 @@ func (c *cluster) compareHashes() {
 		machine := h.proc.Data.Machine
 		c.run.suite.Leveled(h.id, machine.Applied().Index, machine.ActiveLevel(), machine.Rise())
 		h.checkPast()
+		h.checkAudit()
 		store := h.proc.Data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue

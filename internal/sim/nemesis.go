@@ -28,6 +28,7 @@ var strikes = map[string]func(*World){
 	"slowdisk":           byFaults((*faults).strikeSlowDisk),
 	"hung-store":         byFaults((*faults).strikeHungStore),
 	"limits":             (*World).strikeLimits,
+	"audit":              (*World).strikeAudit,
 	"fulldisk":           byFaults((*faults).strikeFullDisk),
 	"pause":              byFaults((*faults).strikePause),
 	"membership":         byOperators((*operators).strikeMembership),

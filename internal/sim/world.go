@@ -104,6 +104,7 @@ func newWorld(o Options) (*World, error) {
 	r.suite = check.NewSuite(r.Now, base)
 	r.suite.Leases.ClockDrift(p.Drift)
 	r.suite.Leases.EndBytes = r.endBytes()
+	r.suite.CountBytes, r.suite.MostHeads = limitCountBytes, mostHeads
 	r.suite.Jobs.Drift, r.suite.Jobs.MaxPerHour = p.Drift, p.CareBudget
 	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {

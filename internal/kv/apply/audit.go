@@ -41,6 +41,7 @@ const auditForm = 1
 type auditTable struct {
 	state   atomic.Pointer[Audit]
 	members *memberTable
+	most    int // maxHeads, or Options.MostHeads
 }
 
 func (t *auditTable) load(eng engine.Engine) error {
@@ -163,18 +164,18 @@ func (t *auditTable) add(w rowWriter, a *Audit, head *kv.AuditHeadRow) error {
 	a.Heads, a.numbers = slices.Insert(a.Heads, to, own), slices.Insert(a.numbers, to, number)
 	w.Set(headRow(head.Member, number), appendHead(nil, &own))
 	a.sum ^= headSum(&own, number)
-	if to+1-from > maxHeads {
-		a.thin(w, from)
+	if to+1-from > t.most {
+		a.thin(w, from, t.most)
 	}
 	return nil
 }
 
 // thin deletes every second head of each chain in the older half of those of a member, which begin at from: a member has a
 // chain for each output, and their heads come in turn. Of chains with one head each the oldest goes.
-func (a *Audit) thin(w rowWriter, from int) {
+func (a *Audit) thin(w rowWriter, from, most int) {
 	before, at := len(a.Heads), from
 	kept := map[uint64]bool{} // by chain: whether the last one that was looked at stays
-	for range maxHeads/2 - 2 {
+	for range most/2 - 2 {
 		chain := a.Heads[at].Chain
 		if kept[chain] = !kept[chain]; kept[chain] {
 			at++

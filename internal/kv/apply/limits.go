@@ -33,6 +33,8 @@ type limitTable struct {
 	fresh   []*quotaUse               // changed by the command under way
 	asked   []*quotaUse               // which the command under way wants more of
 	sum     uint64                    // of all rows, for the chain
+	// Faults of that name.
+	overQuota, evaluateQuota, deletedCounts bool
 }
 
 // quotaUse is what exists of the prefix of a rule.
@@ -306,7 +308,7 @@ func (t *limitTable) begin() {
 // much a put adds is the difference to the version that is there before the command; one that makes a value smaller, and a
 // deletion of the same command, make no room for it.
 func (t *limitTable) admit(w *mvcc.Writer, op *kv.PutOp) (err error) {
-	if t.quotas == nil || op.IgnoreValue {
+	if t.quotas == nil || op.IgnoreValue || t.overQuota {
 		return nil
 	}
 	size, exists := -1, false
@@ -349,6 +351,9 @@ func (t *limitTable) note(events []kv.Event) {
 	for i := range events {
 		ev := &events[i]
 		size, keys := int64(0), int64(0)
+		if t.deletedCounts && ev.Kind == kv.EventDelete {
+			continue
+		}
 		if ev.Kind == kv.EventPut {
 			size, keys = int64(len(ev.KV.Key)+len(ev.KV.Value)), 1
 		}
