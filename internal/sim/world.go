@@ -163,6 +163,9 @@ func (r *run) breakLoad(o *Options) {
 	if r.broken.Stays {
 		m.Natives, m.Stays = 3, true
 	}
+	if r.broken.RemovedUntold {
+		r.plan.SwitchOff = false
+	}
 	if r.broken.Client {
 		m.Natives, m.Direct, m.Tally.SuperquorumLess = hastyClients, true, true
 	}
