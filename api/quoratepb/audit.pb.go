@@ -115,7 +115,7 @@ type AuditPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Policy        string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`    // as it is stored; empty: none was set, and nothing is recorded
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // 0: none was set
-	Sinks         []*AuditSink           `protobuf:"bytes,3,rep,name=sinks,proto3" json:"sinks,omitempty"`      // of the member that answers; none: it records nothing, whatever the policy says
+	Outputs       []*AuditOutput         `protobuf:"bytes,3,rep,name=outputs,proto3" json:"outputs,omitempty"`  // of the member that answers; none: it records nothing, whatever the policy says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,14 +164,14 @@ func (x *AuditPolicy) GetVersion() uint64 {
 	return 0
 }
 
-func (x *AuditPolicy) GetSinks() []*AuditSink {
+func (x *AuditPolicy) GetOutputs() []*AuditOutput {
 	if x != nil {
-		return x.Sinks
+		return x.Outputs
 	}
 	return nil
 }
 
-type AuditSink struct {
+type AuditOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Required      bool                   `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
@@ -183,20 +183,20 @@ type AuditSink struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AuditSink) Reset() {
-	*x = AuditSink{}
+func (x *AuditOutput) Reset() {
+	*x = AuditOutput{}
 	mi := &file_quoratepb_audit_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AuditSink) String() string {
+func (x *AuditOutput) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AuditSink) ProtoMessage() {}
+func (*AuditOutput) ProtoMessage() {}
 
-func (x *AuditSink) ProtoReflect() protoreflect.Message {
+func (x *AuditOutput) ProtoReflect() protoreflect.Message {
 	mi := &file_quoratepb_audit_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -208,47 +208,47 @@ func (x *AuditSink) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AuditSink.ProtoReflect.Descriptor instead.
-func (*AuditSink) Descriptor() ([]byte, []int) {
+// Deprecated: Use AuditOutput.ProtoReflect.Descriptor instead.
+func (*AuditOutput) Descriptor() ([]byte, []int) {
 	return file_quoratepb_audit_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *AuditSink) GetName() string {
+func (x *AuditOutput) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *AuditSink) GetRequired() bool {
+func (x *AuditOutput) GetRequired() bool {
 	if x != nil {
 		return x.Required
 	}
 	return false
 }
 
-func (x *AuditSink) GetRecords() uint64 {
+func (x *AuditOutput) GetRecords() uint64 {
 	if x != nil {
 		return x.Records
 	}
 	return 0
 }
 
-func (x *AuditSink) GetDropped() uint64 {
+func (x *AuditOutput) GetDropped() uint64 {
 	if x != nil {
 		return x.Dropped
 	}
 	return 0
 }
 
-func (x *AuditSink) GetBlocked() bool {
+func (x *AuditOutput) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
 	}
 	return false
 }
 
-func (x *AuditSink) GetTrouble() string {
+func (x *AuditOutput) GetTrouble() string {
 	if x != nil {
 		return x.Trouble
 	}
@@ -428,12 +428,12 @@ const file_quoratepb_audit_proto_rawDesc = "" +
 	"\x12AuditPolicyRequest\"I\n" +
 	"\x15SetAuditPolicyRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"l\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"r\n" +
 	"\vAuditPolicy\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\x12+\n" +
-	"\x05sinks\x18\x03 \x03(\v2\x15.quorate.v1.AuditSinkR\x05sinks\"\xa3\x01\n" +
-	"\tAuditSink\x12\x12\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x121\n" +
+	"\aoutputs\x18\x03 \x03(\v2\x17.quorate.v1.AuditOutputR\aoutputs\"\xa5\x01\n" +
+	"\vAuditOutput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brequired\x18\x02 \x01(\bR\brequired\x12\x18\n" +
 	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x18\n" +
@@ -474,13 +474,13 @@ var file_quoratepb_audit_proto_goTypes = []any{
 	(*AuditPolicyRequest)(nil),    // 0: quorate.v1.AuditPolicyRequest
 	(*SetAuditPolicyRequest)(nil), // 1: quorate.v1.SetAuditPolicyRequest
 	(*AuditPolicy)(nil),           // 2: quorate.v1.AuditPolicy
-	(*AuditSink)(nil),             // 3: quorate.v1.AuditSink
+	(*AuditOutput)(nil),           // 3: quorate.v1.AuditOutput
 	(*AuditHeadsRequest)(nil),     // 4: quorate.v1.AuditHeadsRequest
 	(*AuditHeads)(nil),            // 5: quorate.v1.AuditHeads
 	(*AuditHead)(nil),             // 6: quorate.v1.AuditHead
 }
 var file_quoratepb_audit_proto_depIdxs = []int32{
-	3, // 0: quorate.v1.AuditPolicy.sinks:type_name -> quorate.v1.AuditSink
+	3, // 0: quorate.v1.AuditPolicy.outputs:type_name -> quorate.v1.AuditOutput
 	6, // 1: quorate.v1.AuditHeads.heads:type_name -> quorate.v1.AuditHead
 	0, // 2: quorate.v1.Audit.Policy:input_type -> quorate.v1.AuditPolicyRequest
 	1, // 3: quorate.v1.Audit.SetPolicy:input_type -> quorate.v1.SetAuditPolicyRequest

@@ -32,7 +32,7 @@ const (
 //
 // Audit is for users with the role root, while authentication is enabled.
 type AuditClient interface {
-	// Policy returns the policy, and how the sinks of the member are that answers.
+	// Policy returns the policy, and how the outputs of the member are that answers.
 	Policy(ctx context.Context, in *AuditPolicyRequest, opts ...grpc.CallOption) (*AuditPolicy, error)
 	// SetPolicy replaces the policy, if it is still the version that the request names, and returns the new one. A policy that
 	// cannot be meant is an INVALID_ARGUMENT, another version is an ABORTED.
@@ -85,7 +85,7 @@ func (c *auditClient) Heads(ctx context.Context, in *AuditHeadsRequest, opts ...
 //
 // Audit is for users with the role root, while authentication is enabled.
 type AuditServer interface {
-	// Policy returns the policy, and how the sinks of the member are that answers.
+	// Policy returns the policy, and how the outputs of the member are that answers.
 	Policy(context.Context, *AuditPolicyRequest) (*AuditPolicy, error)
 	// SetPolicy replaces the policy, if it is still the version that the request names, and returns the new one. A policy that
 	// cannot be meant is an INVALID_ARGUMENT, another version is an ABORTED.

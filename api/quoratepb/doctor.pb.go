@@ -141,7 +141,7 @@ type Observation struct {
 	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
 	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
 	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
-	Audit         []*ObservedSink        `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
+	Audit         []*ObservedOutput      `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,7 +351,7 @@ func (x *Observation) GetLimits() []*ObservedLimit {
 	return nil
 }
 
-func (x *Observation) GetAudit() []*ObservedSink {
+func (x *Observation) GetAudit() []*ObservedOutput {
 	if x != nil {
 		return x.Audit
 	}
@@ -1829,8 +1829,8 @@ func (x *ObservedProcess) GetProcessors() int64 {
 	return 0
 }
 
-// ObservedSink is an output of the audit's records.
-type ObservedSink struct {
+// ObservedOutput is an output of the audit's records.
+type ObservedOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Required      bool                   `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
@@ -1841,20 +1841,20 @@ type ObservedSink struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ObservedSink) Reset() {
-	*x = ObservedSink{}
+func (x *ObservedOutput) Reset() {
+	*x = ObservedOutput{}
 	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ObservedSink) String() string {
+func (x *ObservedOutput) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ObservedSink) ProtoMessage() {}
+func (*ObservedOutput) ProtoMessage() {}
 
-func (x *ObservedSink) ProtoReflect() protoreflect.Message {
+func (x *ObservedOutput) ProtoReflect() protoreflect.Message {
 	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1866,40 +1866,40 @@ func (x *ObservedSink) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ObservedSink.ProtoReflect.Descriptor instead.
-func (*ObservedSink) Descriptor() ([]byte, []int) {
+// Deprecated: Use ObservedOutput.ProtoReflect.Descriptor instead.
+func (*ObservedOutput) Descriptor() ([]byte, []int) {
 	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *ObservedSink) GetName() string {
+func (x *ObservedOutput) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *ObservedSink) GetRequired() bool {
+func (x *ObservedOutput) GetRequired() bool {
 	if x != nil {
 		return x.Required
 	}
 	return false
 }
 
-func (x *ObservedSink) GetDropped() uint64 {
+func (x *ObservedOutput) GetDropped() uint64 {
 	if x != nil {
 		return x.Dropped
 	}
 	return 0
 }
 
-func (x *ObservedSink) GetBlocked() bool {
+func (x *ObservedOutput) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
 	}
 	return false
 }
 
-func (x *ObservedSink) GetTrouble() string {
+func (x *ObservedOutput) GetTrouble() string {
 	if x != nil {
 		return x.Trouble
 	}
@@ -2427,7 +2427,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\xbd\b\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xbf\b\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2457,8 +2457,8 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\x125\n" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
 	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x121\n" +
-	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x12.\n" +
-	"\x05audit\x18( \x03(\v2\x18.quorate.v1.ObservedSinkR\x05audit\"`\n" +
+	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x120\n" +
+	"\x05audit\x18( \x03(\v2\x1a.quorate.v1.ObservedOutputR\x05audit\"`\n" +
 	"\rObservedLimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x04R\arefused\x12!\n" +
@@ -2625,8 +2625,8 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\fprocessor_us\x18\a \x01(\x03R\vprocessorUs\x12\x1e\n" +
 	"\n" +
 	"processors\x18\b \x01(\x03R\n" +
-	"processors\"\x8c\x01\n" +
-	"\fObservedSink\x12\x12\n" +
+	"processors\"\x8e\x01\n" +
+	"\x0eObservedOutput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brequired\x18\x02 \x01(\bR\brequired\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x18\n" +
@@ -2705,7 +2705,7 @@ var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObservedStore)(nil),       // 11: quorate.v1.ObservedStore
 	(*ObservedWork)(nil),        // 12: quorate.v1.ObservedWork
 	(*ObservedProcess)(nil),     // 13: quorate.v1.ObservedProcess
-	(*ObservedSink)(nil),        // 14: quorate.v1.ObservedSink
+	(*ObservedOutput)(nil),      // 14: quorate.v1.ObservedOutput
 	(*ObservedPart)(nil),        // 15: quorate.v1.ObservedPart
 	(*ObservedCertificate)(nil), // 16: quorate.v1.ObservedCertificate
 	(*ObservedAlarm)(nil),       // 17: quorate.v1.ObservedAlarm
@@ -2729,7 +2729,7 @@ var file_quoratepb_doctor_proto_depIdxs = []int32{
 	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
 	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
 	3,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
-	14, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedSink
+	14, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedOutput
 	8,  // 15: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
 	15, // 16: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
 	21, // 17: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember

@@ -203,11 +203,11 @@ var faultsOfMachines = []fault{
 		h.of(1).Process.ProcessorUs, h.of(1).Core.LateHeartbeats = 230_000_000, 50
 	}, doctor.HotPrefix, 3, "m1 has used 95 % of its processors", []doctor.Code{doctor.HeartbeatsLate}},
 	{"an audit that drops", 0, func(h hospital) {
-		h.of(2).Audit = []*quoratepb.ObservedSink{{Name: "/var/log/audit.log", Dropped: 7, Trouble: "no space left on device"}}
+		h.of(2).Audit = []*quoratepb.ObservedOutput{{Name: "/var/log/audit.log", Dropped: 7, Trouble: "no space left on device"}}
 	}, doctor.AuditDrops, 3, "m2 dropped 7 records of calls in the window, since the output /var/log/audit.log does not take them " +
 		"fast enough (no space left on device)", nil},
 	{"an audit that blocks", 0, func(h hospital) {
-		h.of(3).Audit = []*quoratepb.ObservedSink{{Name: "syslog", Required: true, Blocked: true, Dropped: 1}}
+		h.of(3).Audit = []*quoratepb.ObservedOutput{{Name: "syslog", Required: true, Blocked: true, Dropped: 1}}
 	}, doctor.AuditBlocked, 2, "m3 refuses the calls that its audit's policy records, since the required output syslog takes no " +
 		"records;", []doctor.Code{doctor.AuditDrops}},
 	{"a lost log", 0, func(h hospital) { h.of(2).Process.LogLinesDropped = 5 }, doctor.LogLinesDropped, 4, "m2 dropped 5 lines of its log", nil},

@@ -49,7 +49,7 @@ func (a *auditService) answer(state *apply.Audit) *quoratepb.AuditPolicy {
 	}
 	sinks, _ := a.audits.trail.Status()
 	for _, s := range sinks {
-		answer.Sinks = append(answer.Sinks, &quoratepb.AuditSink{Name: strings.ToValidUTF8(s.Name, "\uFFFD"),
+		answer.Outputs = append(answer.Outputs, &quoratepb.AuditOutput{Name: strings.ToValidUTF8(s.Name, "\uFFFD"),
 			Required: s.Required, Records: s.Taken, Dropped: s.Dropped, Blocked: s.Blocked, Trouble: s.Trouble})
 	}
 	return answer

@@ -7,18 +7,18 @@ func (s *shared) collectLimits(e *metrics.Emitter) {
 	machine, release := s.options.Member.Machine()
 	uses := machine.LimitUses()
 	release()
-	s.limiter.Refused(s.options.Member.Limits(), func(rule string, refused uint64) {
+	s.limiter.Refused(s.options.Member.Limits(), func(limit string, refused uint64) {
 		e.Counter("quorate_limited_requests_total", "Requests that this member refused by a limit of users or prefixes.",
-			float64(refused), "rule", rule)
+			float64(refused), "limit", limit)
 	})
 	for i := range uses {
 		u := &uses[i]
 		e.Gauge("quorate_limit_used_bytes", "Bytes of the keys and values with the prefix of a limit that has a quota.",
-			float64(u.Bytes), "rule", u.Rule.Name)
-		e.Gauge("quorate_limit_used_keys", "Keys with the prefix of a limit that has a quota.", float64(u.Keys), "rule",
+			float64(u.Bytes), "limit", u.Rule.Name)
+		e.Gauge("quorate_limit_used_keys", "Keys with the prefix of a limit that has a quota.", float64(u.Keys), "limit",
 			u.Rule.Name)
 		e.Gauge("quorate_limit_used_ratio", "How much of its quota the prefix of a limit has, by the bound that is nearer.",
-			u.Full(), "rule", u.Rule.Name)
+			u.Full(), "limit", u.Rule.Name)
 	}
 }
 
@@ -43,8 +43,8 @@ func (s *shared) tallyLimits() (all []LimitTally) {
 		}
 	}
 	release()
-	s.limiter.Refused(set, func(rule string, refused uint64) {
-		all = append(all, LimitTally{Name: rule, Refused: refused, Used: used[rule]})
+	s.limiter.Refused(set, func(limit string, refused uint64) {
+		all = append(all, LimitTally{Name: limit, Refused: refused, Used: used[limit]})
 	})
 	return all
 }

@@ -120,15 +120,15 @@ func (s *Server) collectAudit(e *metrics.Emitter) {
 			blocked = 1
 		}
 		e.Counter("quorate_audit_records_total", "Records of calls that an output has "+
-			"taken.", float64(sink.Taken), "sink", sink.Name)
+			"taken.", float64(sink.Taken), "output", sink.Name)
 		e.Counter("quorate_audit_dropped_total", "Records of calls that an output had no room for.", float64(sink.Dropped),
-			"sink", sink.Name)
+			"output", sink.Name)
 		e.Counter("quorate_audit_failures_total", "Attempts to write records that "+
-			"failed.", float64(sink.Failed), "sink", sink.Name)
+			"failed.", float64(sink.Failed), "output", sink.Name)
 		e.Gauge("quorate_audit_waiting_bytes", "Records of calls that wait for an output.", float64(sink.WaitingBytes),
-			"sink", sink.Name)
+			"output", sink.Name)
 		e.Gauge("quorate_audit_blocked", "Whether calls are refused because a required output takes no records.", blocked,
-			"sink", sink.Name)
+			"output", sink.Name)
 	}
 	e.Counter("quorate_audit_refused_total", "Calls that were refused because they could not be recorded.", float64(refused))
 }

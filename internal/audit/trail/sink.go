@@ -274,7 +274,7 @@ func (s *Sink) take(now time.Time) bool {
 	s.bodies, s.waiting, s.chained = s.waiting, s.bodies[:0], 0
 	s.count, s.records = s.records, 0
 	if s.lost > 0 { // they came when there was no room for more
-		s.bodies = audit.EventBody(s.bodies, now, audit.EventLost, s.lost, "the sink did not take records in time")
+		s.bodies = audit.EventBody(s.bodies, now, audit.EventLost, s.lost, "the output did not take records in time")
 		s.lost = 0
 	}
 	return len(s.bodies) > 0

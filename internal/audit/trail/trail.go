@@ -64,7 +64,7 @@ func (t *Trail) Record(p *audit.Policy, e *audit.Event) {
 	buffer := t.pool.Get().(*[]byte)
 	body := p.Body((*buffer)[:0], e, level, shape)
 	for i, s := range t.sinks {
-		if s.offer(e.Time, body, e.Unrecordable) {
+		if s.offer(e.Time, body, e.Refused) {
 			select {
 			case t.wake[i] <- struct{}{}:
 			default:
@@ -223,7 +223,8 @@ func (t *Trail) run(ctx context.Context, s *Sink, wake <-chan struct{}) {
 		}
 		if why := s.Trouble(); why != "" && now.Sub(complained) >= complainEvery {
 			complained = now
-			t.options.Logger.Error("an audit sink takes no records", "sink", s.name, "required", s.required, "err", why)
+			t.options.Logger.Error("an output of the audit takes no records",
+				"output", s.name, "required", s.required, "err", why)
 		}
 		heads.look(t, s, now)
 		wait := time.NewTimer(again)
@@ -254,7 +255,7 @@ func (h *heads) look(t *Trail, s *Sink, now time.Time) {
 	h.due = now.Add(headEvery)
 	head, moved, err := s.Head(now, h.last)
 	if err != nil {
-		t.options.Logger.Warn("the audit's records were not written to disk", "sink", s.name, "err", err)
+		t.options.Logger.Warn("the audit's records were not written to disk", "output", s.name, "err", err)
 	}
 	if !moved {
 		return

@@ -67,13 +67,13 @@ func show(c *command.Connection, policy *quoratepb.AuditPolicy) error {
 	} else {
 		fmt.Fprintln(c.Streams.Out, printable.Lines(policy.GetPolicy(), audit.MaxPolicyBytes))
 	}
-	if len(policy.GetSinks()) == 0 {
+	if len(policy.GetOutputs()) == 0 {
 		fmt.Fprintln(c.Streams.Err, "the member that answers records nothing: it was started without --audit-log")
 		return nil
 	}
 	t := &command.Table{}
 	t.Add("OUTPUT", "MODE", "RECORDS", "DROPPED", "STATE")
-	for _, sink := range policy.GetSinks() {
+	for _, sink := range policy.GetOutputs() {
 		mode, state := "best effort", "takes records"
 		if sink.GetRequired() {
 			mode = "required"

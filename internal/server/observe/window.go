@@ -35,7 +35,7 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
 	for i := range now.sinks {
 		s := &now.sinks[i]
-		o.Audit = append(o.Audit, &quoratepb.ObservedSink{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
+		o.Audit = append(o.Audit, &quoratepb.ObservedOutput{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
 			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped})
 	}
 	for _, p := range o.Peers {
