@@ -76,6 +76,9 @@ func Unaudited(method string) bool {
 	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quorate.v1.Writer/")
 }
 
+// Blocked is how the refusal begins of a call that cannot be recorded.
+const Blocked = "audit: this call has to be recorded"
+
 // unrefused has the methods that Unrefused tells of.
 var unrefused = map[string]bool{
 	"/etcdserverpb.Lease/LeaseKeepAlive": true, "/etcdserverpb.Maintenance/Status": true,

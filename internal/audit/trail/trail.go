@@ -87,7 +87,7 @@ func (e *BlockedError) Error() string {
 	if why == "" {
 		why = "it takes records too slowly"
 	}
-	return fmt.Sprintf("audit: this call has to be recorded, and %s of this member, which is required, has taken no "+
+	return fmt.Sprintf(audit.Blocked+", and %s of this member, which is required, has taken no "+
 		"record for %s: %s; nothing was changed: repair it, or try another "+
 		"member", e.Sink, e.For.Round(100*time.Millisecond), why)
 }
