@@ -11,6 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/metrics"
@@ -35,7 +37,7 @@ func (s *Server) openAudit(context.Context, Options) error {
 	options := trail.Options{Member: uint64(s.data.Identity.Member), Bytes: s.budgets.Audit, Deadline: flags.Deadline,
 		Exempt: flags.Exempt, Publish: s.publishHead, Clock: env.WallClock{}, Logger: s.logger}
 	for _, output := range slices.Concat(flags.BestEffort, flags.Required) {
-		sink, err := openSink(output, rotation)
+		sink, err := s.openSink(output, rotation)
 		if err != nil {
 			return err
 		}
@@ -46,17 +48,35 @@ func (s *Server) openAudit(context.Context, Options) error {
 	return nil
 }
 
-func openSink(output string, r *config.LogRotation) (o trail.SinkOptions, err error) {
+func (s *Server) openSink(output string, r *config.LogRotation) (o trail.SinkOptions, err error) {
 	o = trail.SinkOptions{Name: output, From: trail.NewChain()}
-	switch output {
-	case outputJournal:
+	switch address, secure, isCollector := config.AuditCollector(output); {
+	case output == outputJournal:
 		o.Port, err = trail.OpenJournal()
-	case outputSyslog:
+	case output == outputSyslog:
 		o.Port, err = trail.OpenSyslog()
+	case isCollector:
+		o.Port, err = s.openCollector(address, secure)
 	default:
 		o.Port, o.From, err = openRecords(output, r)
 	}
 	return o, err
+}
+
+// auditService is by which a collector knows the records of all members.
+const auditService = "quorate"
+
+// openCollector opens an output to a collector. Whether that answers shows later: it may start after the members.
+func (s *Server) openCollector(address string, secure bool) (trail.Port, error) {
+	options := trail.OTLPOptions{Address: address, Service: auditService, Instance: s.cfg.Name}
+	if secure {
+		var err error
+		authority := reload.File{Flag: "--audit-otlp-trusted-ca-file", Path: s.cfg.Audit.CollectorCAFile}
+		if options.TLS, err = tlsfiles.Dialing(authority, reload.File{}, reload.File{}); err != nil {
+			return nil, err
+		}
+	}
+	return trail.OpenOTLP(options)
 }
 
 func openRecords(name string, r *config.LogRotation) (trail.Port, trail.Resume, error) {
