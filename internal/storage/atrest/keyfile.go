@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // FileProvider is the name of a KeyFile.
@@ -31,10 +31,10 @@ type KeyFile struct {
 	keys [][]byte
 }
 
-// ReadKeyFile reads a file of a single key of 32 bytes, or of lines with one in base64 each. It refuses a file that others than
-// its owner may read.
-func ReadKeyFile(fs env.FS, name string) (*KeyFile, error) {
-	content, err := readPrivate(fs, name)
+// ReadKeyFile reads a file of the machine with a single key of 32 bytes, or with lines of one in base64 each. It refuses a file
+// that others may read than its owner and, of root's, a group of this process. A link must lead to a place below its directory.
+func ReadKeyFile(name string) (*KeyFile, error) {
+	content, err := readPrivate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func ReadKeyFile(fs env.FS, name string) (*KeyFile, error) {
 	return k, nil
 }
 
-func readPrivate(fs env.FS, name string) (content []byte, err error) {
-	file, err := fs.Open(name)
+func readPrivate(name string) (content []byte, err error) {
+	file, err := files.OpenSecret(name)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,10 @@ func readPrivate(fs env.FS, name string) (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s: others than its owner may read or write the file (mode %04o): make it 0400, and draw "+
-			"another key if one of them may have read it", name, mode)
+	if !files.IsSecret(info) && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s: others than its owner may read or write the file (mode %04o): make it 0400, or 0440 where "+
+			"root owns it and the group is this process's (in Kubernetes: defaultMode 0400 of the Secret's volume, with "+
+			"fsGroup), and draw another key if one of them may have read it", name, info.Mode().Perm())
 	}
 	if content, err = io.ReadAll(io.LimitReader(file, maxKeyFile+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/atrest"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // Source is what the flags say. The zero value is none: a directory that is not encrypted.
@@ -39,7 +38,7 @@ func (s Source) Providers() (atrest.Providers, error) {
 		all = append(all, plugin)
 	}
 	if s.KeyFile != "" {
-		file, err := atrest.ReadKeyFile(files.Disk, s.KeyFile)
+		file, err := atrest.ReadKeyFile(s.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", KeyFileFlag, err)
 		}
