@@ -142,6 +142,7 @@ type Observation struct {
 	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
 	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
 	Audit         []*ObservedOutput      `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
+	Keys          *ObservedKeys          `protobuf:"bytes,44,opt,name=keys,proto3" json:"keys,omitempty"`     // absent: the data directory is not encrypted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,19 +359,106 @@ func (x *Observation) GetAudit() []*ObservedOutput {
 	return nil
 }
 
+func (x *Observation) GetKeys() *ObservedKeys {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// ObservedKeys is whether the member could open its data directory again, as its next start must. It asks about once a minute.
+type ObservedKeys struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Provider      string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`                    // what wrapped the ring of keys: file or kms
+	WrappedBy     string                 `protobuf:"bytes,2,opt,name=wrapped_by,json=wrappedBy,proto3" json:"wrapped_by,omitempty"` // the name of its key; text that a plug-in chose
+	Current       string                 `protobuf:"bytes,3,opt,name=current,proto3" json:"current,omitempty"`                      // the name of the key that a rotation would wrap with; empty: not known
+	Trouble       string                 `protobuf:"bytes,4,opt,name=trouble,proto3" json:"trouble,omitempty"`                      // why the ring would not be opened; empty: it would
+	Asked         bool                   `protobuf:"varint,5,opt,name=asked,proto3" json:"asked,omitempty"`                         // it was tried
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedKeys) Reset() {
+	*x = ObservedKeys{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedKeys) ProtoMessage() {}
+
+func (x *ObservedKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedKeys.ProtoReflect.Descriptor instead.
+func (*ObservedKeys) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObservedKeys) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetWrappedBy() string {
+	if x != nil {
+		return x.WrappedBy
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetCurrent() string {
+	if x != nil {
+		return x.Current
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetAsked() bool {
+	if x != nil {
+		return x.Asked
+	}
+	return false
+}
+
 // ObservedLimit is a limit of users and prefixes.
 type ObservedLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Refused       uint64                 `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                            // requests, by this member, in the window
 	UsedPercent   uint64                 `protobuf:"varint,3,opt,name=used_percent,json=usedPercent,proto3" json:"used_percent,omitempty"` // of its quota, by the bound that is nearer; 0: it has none, or what there is is being counted
+	Bound         string                 `protobuf:"bytes,4,opt,name=bound,proto3" json:"bound,omitempty"`                                 // that one: keys or bytes
+	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`                                  // of it
+	Most          int64                  `protobuf:"varint,6,opt,name=most,proto3" json:"most,omitempty"`                                  // that it allows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObservedLimit) Reset() {
 	*x = ObservedLimit{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -382,7 +470,7 @@ func (x *ObservedLimit) String() string {
 func (*ObservedLimit) ProtoMessage() {}
 
 func (x *ObservedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -395,7 +483,7 @@ func (x *ObservedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedLimit.ProtoReflect.Descriptor instead.
 func (*ObservedLimit) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ObservedLimit) GetName() string {
@@ -415,6 +503,27 @@ func (x *ObservedLimit) GetRefused() uint64 {
 func (x *ObservedLimit) GetUsedPercent() uint64 {
 	if x != nil {
 		return x.UsedPercent
+	}
+	return 0
+}
+
+func (x *ObservedLimit) GetBound() string {
+	if x != nil {
+		return x.Bound
+	}
+	return ""
+}
+
+func (x *ObservedLimit) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *ObservedLimit) GetMost() int64 {
+	if x != nil {
+		return x.Most
 	}
 	return 0
 }
@@ -444,7 +553,7 @@ type ObservedTraffic struct {
 
 func (x *ObservedTraffic) Reset() {
 	*x = ObservedTraffic{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +565,7 @@ func (x *ObservedTraffic) String() string {
 func (*ObservedTraffic) ProtoMessage() {}
 
 func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +578,7 @@ func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedTraffic.ProtoReflect.Descriptor instead.
 func (*ObservedTraffic) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObservedTraffic) GetWrites() uint64 {
@@ -593,7 +702,7 @@ type ObservedPoint struct {
 
 func (x *ObservedPoint) Reset() {
 	*x = ObservedPoint{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +714,7 @@ func (x *ObservedPoint) String() string {
 func (*ObservedPoint) ProtoMessage() {}
 
 func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +727,7 @@ func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPoint.ProtoReflect.Descriptor instead.
 func (*ObservedPoint) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ObservedPoint) GetEndedMs() int64 {
@@ -695,7 +804,7 @@ type ObservedCore struct {
 
 func (x *ObservedCore) Reset() {
 	*x = ObservedCore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +816,7 @@ func (x *ObservedCore) String() string {
 func (*ObservedCore) ProtoMessage() {}
 
 func (x *ObservedCore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +829,7 @@ func (x *ObservedCore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCore.ProtoReflect.Descriptor instead.
 func (*ObservedCore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObservedCore) GetLeader() uint64 {
@@ -850,7 +959,7 @@ type ObservedConfig struct {
 
 func (x *ObservedConfig) Reset() {
 	*x = ObservedConfig{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +971,7 @@ func (x *ObservedConfig) String() string {
 func (*ObservedConfig) ProtoMessage() {}
 
 func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +984,7 @@ func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedConfig.ProtoReflect.Descriptor instead.
 func (*ObservedConfig) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObservedConfig) GetIndex() uint64 {
@@ -942,7 +1051,7 @@ type ObservedMember struct {
 
 func (x *ObservedMember) Reset() {
 	*x = ObservedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1063,7 @@ func (x *ObservedMember) String() string {
 func (*ObservedMember) ProtoMessage() {}
 
 func (x *ObservedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1076,7 @@ func (x *ObservedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedMember.ProtoReflect.Descriptor instead.
 func (*ObservedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ObservedMember) GetId() uint64 {
@@ -1098,7 +1207,7 @@ type ObservedPeer struct {
 
 func (x *ObservedPeer) Reset() {
 	*x = ObservedPeer{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1219,7 @@ func (x *ObservedPeer) String() string {
 func (*ObservedPeer) ProtoMessage() {}
 
 func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1232,7 @@ func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPeer.ProtoReflect.Descriptor instead.
 func (*ObservedPeer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObservedPeer) GetId() uint64 {
@@ -1289,7 +1398,7 @@ type ObservedDisk struct {
 
 func (x *ObservedDisk) Reset() {
 	*x = ObservedDisk{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1410,7 @@ func (x *ObservedDisk) String() string {
 func (*ObservedDisk) ProtoMessage() {}
 
 func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1423,7 @@ func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedDisk.ProtoReflect.Descriptor instead.
 func (*ObservedDisk) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservedDisk) GetSyncs() uint64 {
@@ -1387,7 +1496,7 @@ type ObservedStore struct {
 
 func (x *ObservedStore) Reset() {
 	*x = ObservedStore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1508,7 @@ func (x *ObservedStore) String() string {
 func (*ObservedStore) ProtoMessage() {}
 
 func (x *ObservedStore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1521,7 @@ func (x *ObservedStore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedStore.ProtoReflect.Descriptor instead.
 func (*ObservedStore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObservedStore) GetRevision() int64 {
@@ -1540,7 +1649,7 @@ type ObservedWork struct {
 
 func (x *ObservedWork) Reset() {
 	*x = ObservedWork{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1661,7 @@ func (x *ObservedWork) String() string {
 func (*ObservedWork) ProtoMessage() {}
 
 func (x *ObservedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1674,7 @@ func (x *ObservedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedWork.ProtoReflect.Descriptor instead.
 func (*ObservedWork) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObservedWork) GetPuts() uint64 {
@@ -1745,7 +1854,7 @@ type ObservedProcess struct {
 
 func (x *ObservedProcess) Reset() {
 	*x = ObservedProcess{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1866,7 @@ func (x *ObservedProcess) String() string {
 func (*ObservedProcess) ProtoMessage() {}
 
 func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1879,7 @@ func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedProcess.ProtoReflect.Descriptor instead.
 func (*ObservedProcess) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ObservedProcess) GetMemoryLimitBytes() int64 {
@@ -1843,7 +1952,7 @@ type ObservedOutput struct {
 
 func (x *ObservedOutput) Reset() {
 	*x = ObservedOutput{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1964,7 @@ func (x *ObservedOutput) String() string {
 func (*ObservedOutput) ProtoMessage() {}
 
 func (x *ObservedOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1977,7 @@ func (x *ObservedOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedOutput.ProtoReflect.Descriptor instead.
 func (*ObservedOutput) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ObservedOutput) GetName() string {
@@ -1917,7 +2026,7 @@ type ObservedPart struct {
 
 func (x *ObservedPart) Reset() {
 	*x = ObservedPart{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2038,7 @@ func (x *ObservedPart) String() string {
 func (*ObservedPart) ProtoMessage() {}
 
 func (x *ObservedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2051,7 @@ func (x *ObservedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPart.ProtoReflect.Descriptor instead.
 func (*ObservedPart) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ObservedPart) GetName() string {
@@ -1978,7 +2087,7 @@ type ObservedCertificate struct {
 
 func (x *ObservedCertificate) Reset() {
 	*x = ObservedCertificate{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2099,7 @@ func (x *ObservedCertificate) String() string {
 func (*ObservedCertificate) ProtoMessage() {}
 
 func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2112,7 @@ func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCertificate.ProtoReflect.Descriptor instead.
 func (*ObservedCertificate) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObservedCertificate) GetPort() string {
@@ -2044,7 +2153,7 @@ type ObservedAlarm struct {
 
 func (x *ObservedAlarm) Reset() {
 	*x = ObservedAlarm{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2165,7 @@ func (x *ObservedAlarm) String() string {
 func (*ObservedAlarm) ProtoMessage() {}
 
 func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2178,7 @@ func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedAlarm.ProtoReflect.Descriptor instead.
 func (*ObservedAlarm) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ObservedAlarm) GetKind() string {
@@ -2101,7 +2210,7 @@ type ObservedJob struct {
 
 func (x *ObservedJob) Reset() {
 	*x = ObservedJob{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2222,7 @@ func (x *ObservedJob) String() string {
 func (*ObservedJob) ProtoMessage() {}
 
 func (x *ObservedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2235,7 @@ func (x *ObservedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedJob.ProtoReflect.Descriptor instead.
 func (*ObservedJob) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ObservedJob) GetId() uint64 {
@@ -2191,7 +2300,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2312,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2325,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -2262,7 +2371,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2383,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2396,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -2334,7 +2443,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2455,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2468,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -2427,7 +2536,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\xbf\b\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xed\b\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2458,11 +2567,22 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
 	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x121\n" +
 	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x120\n" +
-	"\x05audit\x18( \x03(\v2\x1a.quorate.v1.ObservedOutputR\x05audit\"`\n" +
+	"\x05audit\x18( \x03(\v2\x1a.quorate.v1.ObservedOutputR\x05audit\x12,\n" +
+	"\x04keys\x18, \x01(\v2\x18.quorate.v1.ObservedKeysR\x04keys\"\x93\x01\n" +
+	"\fObservedKeys\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x1d\n" +
+	"\n" +
+	"wrapped_by\x18\x02 \x01(\tR\twrappedBy\x12\x18\n" +
+	"\acurrent\x18\x03 \x01(\tR\acurrent\x12\x18\n" +
+	"\atrouble\x18\x04 \x01(\tR\atrouble\x12\x14\n" +
+	"\x05asked\x18\x05 \x01(\bR\x05asked\"\x9e\x01\n" +
 	"\rObservedLimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x04R\arefused\x12!\n" +
-	"\fused_percent\x18\x03 \x01(\x04R\vusedPercent\"\xb9\x03\n" +
+	"\fused_percent\x18\x03 \x01(\x04R\vusedPercent\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\tR\x05bound\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x12\n" +
+	"\x04most\x18\x06 \x01(\x03R\x04most\"\xb9\x03\n" +
 	"\x0fObservedTraffic\x12\x16\n" +
 	"\x06writes\x18\x01 \x01(\x04R\x06writes\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x04R\aoffered\x12\x19\n" +
@@ -2689,60 +2809,62 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
 	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
 	(*Observation)(nil),         // 2: quorate.v1.Observation
-	(*ObservedLimit)(nil),       // 3: quorate.v1.ObservedLimit
-	(*ObservedTraffic)(nil),     // 4: quorate.v1.ObservedTraffic
-	(*ObservedPoint)(nil),       // 5: quorate.v1.ObservedPoint
-	(*ObservedCore)(nil),        // 6: quorate.v1.ObservedCore
-	(*ObservedConfig)(nil),      // 7: quorate.v1.ObservedConfig
-	(*ObservedMember)(nil),      // 8: quorate.v1.ObservedMember
-	(*ObservedPeer)(nil),        // 9: quorate.v1.ObservedPeer
-	(*ObservedDisk)(nil),        // 10: quorate.v1.ObservedDisk
-	(*ObservedStore)(nil),       // 11: quorate.v1.ObservedStore
-	(*ObservedWork)(nil),        // 12: quorate.v1.ObservedWork
-	(*ObservedProcess)(nil),     // 13: quorate.v1.ObservedProcess
-	(*ObservedOutput)(nil),      // 14: quorate.v1.ObservedOutput
-	(*ObservedPart)(nil),        // 15: quorate.v1.ObservedPart
-	(*ObservedCertificate)(nil), // 16: quorate.v1.ObservedCertificate
-	(*ObservedAlarm)(nil),       // 17: quorate.v1.ObservedAlarm
-	(*ObservedJob)(nil),         // 18: quorate.v1.ObservedJob
-	(*ObservedSecurity)(nil),    // 19: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 20: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 21: quorate.v1.CollectedMember
+	(*ObservedKeys)(nil),        // 3: quorate.v1.ObservedKeys
+	(*ObservedLimit)(nil),       // 4: quorate.v1.ObservedLimit
+	(*ObservedTraffic)(nil),     // 5: quorate.v1.ObservedTraffic
+	(*ObservedPoint)(nil),       // 6: quorate.v1.ObservedPoint
+	(*ObservedCore)(nil),        // 7: quorate.v1.ObservedCore
+	(*ObservedConfig)(nil),      // 8: quorate.v1.ObservedConfig
+	(*ObservedMember)(nil),      // 9: quorate.v1.ObservedMember
+	(*ObservedPeer)(nil),        // 10: quorate.v1.ObservedPeer
+	(*ObservedDisk)(nil),        // 11: quorate.v1.ObservedDisk
+	(*ObservedStore)(nil),       // 12: quorate.v1.ObservedStore
+	(*ObservedWork)(nil),        // 13: quorate.v1.ObservedWork
+	(*ObservedProcess)(nil),     // 14: quorate.v1.ObservedProcess
+	(*ObservedOutput)(nil),      // 15: quorate.v1.ObservedOutput
+	(*ObservedPart)(nil),        // 16: quorate.v1.ObservedPart
+	(*ObservedCertificate)(nil), // 17: quorate.v1.ObservedCertificate
+	(*ObservedAlarm)(nil),       // 18: quorate.v1.ObservedAlarm
+	(*ObservedJob)(nil),         // 19: quorate.v1.ObservedJob
+	(*ObservedSecurity)(nil),    // 20: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 21: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 22: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
-	6,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
-	7,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
-	9,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
-	10, // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
-	11, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
-	12, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
-	13, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
-	16, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
-	17, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
-	18, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	19, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
-	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
-	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
-	3,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
-	14, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedOutput
-	8,  // 15: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	15, // 16: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	21, // 17: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	2,  // 18: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 19: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 20: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
-	2,  // 21: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	20, // 22: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
-	21, // [21:23] is the sub-list for method output_type
-	19, // [19:21] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	7,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
+	8,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
+	10, // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
+	11, // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
+	12, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
+	13, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
+	14, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
+	17, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
+	18, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
+	19, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
+	20, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	5,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
+	6,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
+	4,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
+	15, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedOutput
+	3,  // 15: quorate.v1.Observation.keys:type_name -> quorate.v1.ObservedKeys
+	9,  // 16: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	16, // 17: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	22, // 18: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 19: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 20: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 21: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 22: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	21, // 23: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	22, // [22:24] is the sub-list for method output_type
+	20, // [20:22] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2756,7 +2878,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

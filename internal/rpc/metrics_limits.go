@@ -1,6 +1,10 @@
 package rpc
 
-import "github.com/quorate/quorate/internal/rpc/metrics"
+import (
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+)
 
 // collectLimits shows what rules refused here, and what their prefixes have.
 func (s *shared) collectLimits(e *metrics.Emitter) {
@@ -27,6 +31,26 @@ type LimitTally struct {
 	Name    string
 	Refused uint64
 	Used    uint64
+	Bound   string // of the quota that is nearer: keys or bytes; empty: there is none
+	Has     int64  // of it
+	Most    int64  // that it allows
+}
+
+// nearerBound is how much a prefix has of the bound of its quota that it reaches first.
+func nearerBound(u *apply.LimitUse) LimitTally {
+	t := LimitTally{Used: uint64(min(u.Full()*100, 1000))}
+	share := -1.0
+	for _, b := range [...]struct {
+		name string
+		kind kv.LimitKind
+		has  int64
+	}{{"keys", kv.LimitQuotaKeys, u.Keys}, {"bytes", kv.LimitQuotaBytes, u.Bytes}} {
+		if bound := u.Rule.Bounds[b.kind]; bound.Set && float64(b.has)/float64(max(bound.Most, 1)) > share {
+			share = float64(b.has) / float64(max(bound.Most, 1))
+			t.Bound, t.Has, t.Most = b.name, b.has, bound.Most
+		}
+	}
+	return t
 }
 
 // tallyLimits returns what limits have refused here, and how much of their quotas is used.
@@ -36,15 +60,17 @@ func (s *shared) tallyLimits() (all []LimitTally) {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
-	used := map[string]uint64{}
+	used := map[string]LimitTally{}
 	for _, u := range machine.LimitUses() {
 		if u.Counted {
-			used[u.Rule.Name] = uint64(min(u.Full()*100, 1000))
+			used[u.Rule.Name] = nearerBound(&u)
 		}
 	}
 	release()
 	s.limiter.Refused(set, func(limit string, refused uint64) {
-		all = append(all, LimitTally{Name: limit, Refused: refused, Used: used[limit]})
+		one := used[limit]
+		one.Name, one.Refused = limit, refused
+		all = append(all, one)
 	})
 	return all
 }

@@ -45,6 +45,27 @@ func (s *Server) keyStatus() (*quoratepb.EncryptionStatus, error) {
 	return status, nil
 }
 
+// watchKeys begins to check whether the next start would find the keys.
+func (s *Server) watchKeys() {
+	if s.disk.keys == nil {
+		return
+	}
+	s.keys = &keyCheck{fs: s.disk.below, dataDir: s.cfg.Storage.DataDir, ring: s.disk.keys, source: sourceOf(&s.cfg.Encryption),
+		logger: s.logger}
+	s.wg.Go(func() {
+		ticker := time.NewTicker(checkKeysEvery)
+		defer ticker.Stop()
+		for {
+			s.keys.lookAgain(s.ctx)
+			select {
+			case <-ticker.C:
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
 func (s *Server) rotateKey(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rotatePatience)
 	defer cancel()

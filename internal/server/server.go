@@ -62,6 +62,7 @@ type Server struct {
 	reserve   *reserve.Watch
 	services  *rpc.Services
 	audit     *trail.Trail // nil: no calls are recorded
+	keys      *keyCheck    // nil: the data directory is not encrypted
 	clients   *clientPorts
 	conns     connLimits
 	observer  atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before

@@ -25,10 +25,11 @@ type Options struct {
 	Applies   *histogram.Histogram // seconds of batches that were applied
 	Counted   *counts.Counts
 	Services  func() rpc.Tally
-	Busiest   func() int64              // hundredths of the processor time of calls that go to one prefix of keys
-	Refused   func() uint64             // connections of clients that were refused
-	Sinks     func() []trail.SinkStatus // outputs of records of calls
-	Dropped   func() uint64             // lines of the log that no output took
+	Busiest   func() int64                   // hundredths of the processor time of calls that go to one prefix of keys
+	Refused   func() uint64                  // connections of clients that were refused
+	Sinks     func() []trail.SinkStatus      // outputs of records of calls
+	Keys      func() *quoratepb.ObservedKeys // of an encrypted data directory; nil: it is not encrypted
+	Dropped   func() uint64                  // lines of the log that no output took
 	Parts     func() []*quoratepb.ObservedPart
 	Expiries  func() []certs.Expiry
 	// OwnAlarms are those of the member's alarms that an observation has numbers for.

@@ -61,7 +61,8 @@ func limitsOf(before, now []rpc.LimitTally) (all []*quoratepb.ObservedLimit) {
 	}
 	for _, l := range now {
 		if n := grown(l.Refused, refused[l.Name]); n > 0 || l.Used >= nearlyUsed {
-			all = append(all, &quoratepb.ObservedLimit{Name: l.Name, Refused: n, UsedPercent: l.Used})
+			all = append(all, &quoratepb.ObservedLimit{Name: l.Name, Refused: n, UsedPercent: l.Used, Bound: l.Bound,
+				Used: l.Has, Most: l.Most})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *quoratepb.ObservedLimit) int {

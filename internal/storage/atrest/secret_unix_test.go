@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // secret is a volume of Kubernetes with a Secret of one file, key.
@@ -79,7 +79,7 @@ func lines(letters string) (text string) {
 // Ensure that a key is read from a Secret while the Secret is replaced, each time as a whole.
 func TestReadKeyFile_secretSwapped(t *testing.T) {
 	s := newSecret(t, 0o400, 0, lines("a"))
-	plain, err := (must(atrest.ReadKeyFile(s.name()))).Wrap(context.Background(), oneKey('x'))
+	plain, err := (must(keysource.ReadKeyFile(s.name()))).Wrap(context.Background(), oneKey('x'))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestReadKeyFile_secretSwapped(t *testing.T) {
 		}
 	}()
 	for reads := 0; ; reads++ {
-		k, err := atrest.ReadKeyFile(s.name())
+		k, err := keysource.ReadKeyFile(s.name())
 		if err != nil {
 			t.Fatalf("after %d reads: %v", reads, err)
 		}
@@ -136,7 +136,7 @@ func TestReadKeyFile_group(t *testing.T) {
 		{"for all but the group", 0o404, ours, false},
 	} {
 		s := newSecret(t, row.mode, row.group, lines("a"))
-		if _, err := atrest.ReadKeyFile(s.name()); (err == nil) != row.taken || err != nil && !strings.Contains(err.Error(), "fsGroup") {
+		if _, err := keysource.ReadKeyFile(s.name()); (err == nil) != row.taken || err != nil && !strings.Contains(err.Error(), "fsGroup") {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestReadKeyFile_group(t *testing.T) {
 	if err := os.Chown(filepath.Join(of.dir, of.latest, "key"), 1000, ours); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := atrest.ReadKeyFile(of.name()); err == nil {
+	if _, err := keysource.ReadKeyFile(of.name()); err == nil {
 		t.Error("a file of another user, who lends it to a group, is taken")
 	}
 }
@@ -168,7 +168,7 @@ func TestReadKeyFile_links(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			_, err := atrest.ReadKeyFile(filepath.Join(dir, name))
+			_, err := keysource.ReadKeyFile(filepath.Join(dir, name))
 			ended <- err
 		}()
 		select {
