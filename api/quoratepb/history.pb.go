@@ -654,6 +654,7 @@ type DeletedRequest struct {
 	Limit         int64  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`               // keys, at most 1000; 0: 1000
 	Page          []byte `protobuf:"bytes,6,opt,name=page,proto3" json:"page,omitempty"`                  // next_page of the answer before, to the same request
 	Linearizable  bool   `protobuf:"varint,7,opt,name=linearizable,proto3" json:"linearizable,omitempty"` // as in VersionsRequest
+	Authors       bool   `protobuf:"varint,8,opt,name=authors,proto3" json:"authors,omitempty"`           // with author, after and before of each deletion
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,6 +734,13 @@ func (x *DeletedRequest) GetPage() []byte {
 func (x *DeletedRequest) GetLinearizable() bool {
 	if x != nil {
 		return x.Linearizable
+	}
+	return false
+}
+
+func (x *DeletedRequest) GetAuthors() bool {
+	if x != nil {
+		return x.Authors
 	}
 	return false
 }
@@ -839,8 +847,12 @@ type DeletedKey struct {
 	Was             *KeyVersion            `protobuf:"bytes,4,opt,name=was,proto3" json:"was,omitempty"`                                                 // without its value
 	Now             *KeyVersion            `protobuf:"bytes,5,opt,name=now,proto3" json:"now,omitempty"`                                                 // the key as it exists now, without its value; absent: it does not
 	Same            bool                   `protobuf:"varint,6,opt,name=same,proto3" json:"same,omitempty"`                                              // it exists now with the same value
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// By whom and between which times deleted_revision deleted it, as in KeyVersion; absent if it was not deleted.
+	Author        *Author `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	After         *Moment `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	Before        *Moment `protobuf:"bytes,9,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeletedKey) Reset() {
@@ -915,6 +927,27 @@ func (x *DeletedKey) GetSame() bool {
 	return false
 }
 
+func (x *DeletedKey) GetAuthor() *Author {
+	if x != nil {
+		return x.Author
+	}
+	return nil
+}
+
+func (x *DeletedKey) GetAfter() *Moment {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *DeletedKey) GetBefore() *Moment {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
 var File_quoratepb_history_proto protoreflect.FileDescriptor
 
 const file_quoratepb_history_proto_rawDesc = "" +
@@ -977,7 +1010,7 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\aat_most\x18\x06 \x01(\x03R\x06atMost\x12(\n" +
 	"\x05after\x18\a \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
 	"\x06before\x18\b \x01(\v2\x12.quorate.v1.MomentR\x06before\x12.\n" +
-	"\brepeated\x18\t \x01(\v2\x12.quorate.v1.MomentR\brepeated\"\xca\x01\n" +
+	"\brepeated\x18\t \x01(\v2\x12.quorate.v1.MomentR\brepeated\"\xe4\x01\n" +
 	"\x0eDeletedRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x1b\n" +
 	"\trange_end\x18\x02 \x01(\fR\brangeEnd\x12\x1f\n" +
@@ -986,7 +1019,8 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\bexisting\x18\x04 \x01(\bR\bexisting\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04page\x18\x06 \x01(\fR\x04page\x12\"\n" +
-	"\flinearizable\x18\a \x01(\bR\flinearizable\"\xf4\x01\n" +
+	"\flinearizable\x18\a \x01(\bR\flinearizable\x12\x18\n" +
+	"\aauthors\x18\b \x01(\bR\aauthors\"\xf4\x01\n" +
 	"\rDeletedAnswer\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -995,7 +1029,7 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\x0efirst_revision\x18\x04 \x01(\x03R\rfirstRevision\x12*\n" +
 	"\x04keys\x18\x05 \x03(\v2\x16.quorate.v1.DeletedKeyR\x04keys\x12\x1b\n" +
 	"\tnext_page\x18\x06 \x01(\fR\bnextPage\x12\x1b\n" +
-	"\tlooked_at\x18\a \x01(\x03R\blookedAt\"\xd6\x01\n" +
+	"\tlooked_at\x18\a \x01(\x03R\blookedAt\"\xd8\x02\n" +
 	"\n" +
 	"DeletedKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12)\n" +
@@ -1003,7 +1037,10 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\rread_revision\x18\x03 \x01(\x03R\freadRevision\x12(\n" +
 	"\x03was\x18\x04 \x01(\v2\x16.quorate.v1.KeyVersionR\x03was\x12(\n" +
 	"\x03now\x18\x05 \x01(\v2\x16.quorate.v1.KeyVersionR\x03now\x12\x12\n" +
-	"\x04same\x18\x06 \x01(\bR\x04same2\xdb\x01\n" +
+	"\x04same\x18\x06 \x01(\bR\x04same\x12*\n" +
+	"\x06author\x18\a \x01(\v2\x12.quorate.v1.AuthorR\x06author\x12(\n" +
+	"\x05after\x18\b \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
+	"\x06before\x18\t \x01(\v2\x12.quorate.v1.MomentR\x06before2\xdb\x01\n" +
 	"\aHistory\x12C\n" +
 	"\bVersions\x12\x1b.quorate.v1.VersionsRequest\x1a\x1a.quorate.v1.VersionsAnswer\x12@\n" +
 	"\aDeleted\x12\x1a.quorate.v1.DeletedRequest\x1a\x19.quorate.v1.DeletedAnswer\x12I\n" +
@@ -1046,17 +1083,20 @@ var file_quoratepb_history_proto_depIdxs = []int32{
 	9,  // 7: quorate.v1.DeletedAnswer.keys:type_name -> quorate.v1.DeletedKey
 	2,  // 8: quorate.v1.DeletedKey.was:type_name -> quorate.v1.KeyVersion
 	2,  // 9: quorate.v1.DeletedKey.now:type_name -> quorate.v1.KeyVersion
-	0,  // 10: quorate.v1.History.Versions:input_type -> quorate.v1.VersionsRequest
-	7,  // 11: quorate.v1.History.Deleted:input_type -> quorate.v1.DeletedRequest
-	5,  // 12: quorate.v1.History.RevisionAt:input_type -> quorate.v1.RevisionAtRequest
-	1,  // 13: quorate.v1.History.Versions:output_type -> quorate.v1.VersionsAnswer
-	8,  // 14: quorate.v1.History.Deleted:output_type -> quorate.v1.DeletedAnswer
-	6,  // 15: quorate.v1.History.RevisionAt:output_type -> quorate.v1.RevisionAtAnswer
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	3,  // 10: quorate.v1.DeletedKey.author:type_name -> quorate.v1.Author
+	4,  // 11: quorate.v1.DeletedKey.after:type_name -> quorate.v1.Moment
+	4,  // 12: quorate.v1.DeletedKey.before:type_name -> quorate.v1.Moment
+	0,  // 13: quorate.v1.History.Versions:input_type -> quorate.v1.VersionsRequest
+	7,  // 14: quorate.v1.History.Deleted:input_type -> quorate.v1.DeletedRequest
+	5,  // 15: quorate.v1.History.RevisionAt:input_type -> quorate.v1.RevisionAtRequest
+	1,  // 16: quorate.v1.History.Versions:output_type -> quorate.v1.VersionsAnswer
+	8,  // 17: quorate.v1.History.Deleted:output_type -> quorate.v1.DeletedAnswer
+	6,  // 18: quorate.v1.History.RevisionAt:output_type -> quorate.v1.RevisionAtAnswer
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_history_proto_init() }

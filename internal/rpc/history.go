@@ -115,7 +115,7 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 	}
 	key, end := r.GetKey(), r.GetRangeEnd()
 	q := &mvcc.DeletedQuery{Key: key, End: end, At: kv.Revision(r.GetAtRevision()), Existing: r.GetExisting(),
-		Limit: limit, Bytes: mostHistoryRead, Rows: mostHistoryRows, Changes: mostHistoryChanges}
+		Authors: r.GetAuthors(), Limit: limit, Bytes: mostHistoryRead, Rows: mostHistoryRows, Changes: mostHistoryChanges}
 	if q.From, err = fromOf(r); err != nil {
 		return nil, err
 	}
@@ -127,8 +127,18 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 		}
 		answer := &quoratepb.DeletedAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(page.Revision),
 			FirstRevision: int64(page.First), LookedAt: int64(page.Looked), NextPage: pageToken(r, page.Next)}
+		if q.Authors {
+			if err := f.account.Take(len(page.Keys) * momentsOverhead); err != nil {
+				return nil, err
+			}
+			f.names = h.namesFor(f.by, f.users, f.machine.Moments())
+		}
 		for i := range page.Keys {
-			answer.Keys = append(answer.Keys, deletedMessage(&page.Keys[i]))
+			one := deletedMessage(&page.Keys[i])
+			if q.Authors {
+				f.names.tellDeletion(one, page.Keys[i].By)
+			}
+			answer.Keys = append(answer.Keys, one)
 		}
 		return answer, nil
 	})

@@ -131,3 +131,49 @@ func TestHistory_RevisionAt(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that keys that are gone say who deleted them, and when: also where their key exists again, where one revision deleted many,
+// and where a lease ended; that names are told to those who may learn them; and that nothing is told that was not asked for.
+func TestHistory_Deleted_authors(t *testing.T) {
+	b := newMachineBackend(t)
+	s := serve(t, b, nil)
+	c, ctx := s.client(t), waitContext(t)
+	for _, key := range []string{"a/a", "a/b", "a/c", "a/old"} {
+		must[*clientv3.PutResponse](t)(c.Put(ctx, key, "v"))
+	}
+	must[*clientv3.DeleteResponse](t)(c.Delete(ctx, "a/old")) // before the level
+	raiseLevel(t, b)
+	enable(t, s)
+	root, alice := s.as(t, "root"), s.as(t, "alice")
+	b.tell(t, 1000)
+	must[*clientv3.DeleteResponse](t)(alice.Delete(ctx, "a/a"))
+	must[*clientv3.PutResponse](t)(root.Put(ctx, "a/a", "again"))
+	b.tell(t, 2000)
+	must[*clientv3.DeleteResponse](t)(root.Delete(ctx, "a/b", clientv3.WithRange("a/d")))
+	told := func(c *clientv3.Client, authors bool, at int64) (text string) {
+		t.Helper()
+		answer := must[*quoratepb.DeletedAnswer](t)(historyOf(t, c).Deleted(ctx, &quoratepb.DeletedRequest{Key: []byte("a"),
+			RangeEnd: []byte("b"), Existing: true, Authors: authors, AtRevision: at}))
+		for _, k := range answer.Keys {
+			a := k.GetAuthor()
+			text += fmt.Sprintf("%s %d %v %q %v %d-%d; ", k.Key, k.DeletedRevision, a != nil, a.GetUser(), a.GetUserHidden(),
+				k.GetAfter().GetUnixMs(), k.GetBefore().GetUnixMs())
+		}
+		return text
+	}
+	const rootSees = `a/a 9 true "alice" false 1000-2000; a/b 11 true "root" false 2000-0; a/c 11 true "root" false 2000-0; ` +
+		`a/old 6 false "" false 0-1000; `
+	if got := told(root, true, 0); got != rootSees {
+		t.Errorf("root learns %s", got)
+	}
+	if got := told(alice, true, 0); got != strings.ReplaceAll(rootSees, `"root" false`, `"" true`) {
+		t.Errorf("alice learns %s", got)
+	}
+	// As of a revision, a key that was deleted and written again was only written: nobody is its deleter.
+	if got := told(root, true, 6); got != `a/a 0 false "" false 0-0; a/b 11 true "root" false 2000-0; a/c 11 true "root" false 2000-0; ` {
+		t.Errorf("as of revision 6 root learns %s", got)
+	}
+	if got := told(root, false, 0); strings.Contains(got, "root") || strings.Contains(got, "2000") {
+		t.Errorf("not asked for: %s", got)
+	}
+}
