@@ -1,6 +1,9 @@
 package audit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Op is the kind of a call, by which rules select.
 type Op uint8
@@ -42,6 +45,15 @@ func parseOp(name string) (Op, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Ops returns the names of the kinds of calls, those of single keys first.
+func Ops() []string { return append(slices.Clone(opNames[OpRange:]), opNames[OpOther]) }
+
+// IsOp reports whether a text is the name of a kind of calls.
+func IsOp(name string) bool {
+	_, ok := parseOp(name)
+	return ok
 }
 
 // methodOps has the methods whose services have several kinds.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -24,6 +25,7 @@ import (
 type auditService struct {
 	quoratepb.UnsafeAuditServer
 	*shared
+	reading sync.Mutex // held while records are read: a call takes a megabyte
 }
 
 // Policy returns the policy.

@@ -308,10 +308,12 @@ const (
 // SinkStatus is how a sink is.
 type SinkStatus struct {
 	Name                   string
+	File                   bool // its records stay in a file
 	Required               bool
 	Taken, Dropped, Failed uint64
 	WaitingBytes           int
 	Late                   time.Duration // of the oldest record that waits
+	Deadline               time.Duration // of a required sink; zero: it is best effort
 	Blocked                bool          // calls are refused because of it
 	Trouble                string
 }
@@ -323,8 +325,12 @@ func (t *Trail) Status() (sinks []SinkStatus, refused uint64) {
 		s.mu.Lock()
 		waiting := len(s.waiting)
 		s.mu.Unlock()
-		late := s.overdue(now)
-		sinks = append(sinks, SinkStatus{Name: s.name, Required: s.required, Taken: s.taken.Load(), Dropped: s.dropped.Load(),
+		late, deadline := s.overdue(now), time.Duration(0)
+		if s.required {
+			deadline = t.options.Deadline
+		}
+		sinks = append(sinks, SinkStatus{Name: s.name, Required: s.required, File: s.file != nil, Deadline: deadline,
+			Taken: s.taken.Load(), Dropped: s.dropped.Load(),
 			Failed: s.failed.Load(), WaitingBytes: waiting, Late: late, Blocked: s.required && late > t.options.Deadline,
 			Trouble: strings.ToValidUTF8(s.Trouble(), "?")})
 	}
