@@ -78,9 +78,10 @@ func (s *Server) observed() observe.Options {
 			}
 			return sinks
 		},
-		Keys:      s.keys.lastLook,
-		Parts:     func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
-		Expiries:  func() []certs.Expiry { return s.expiries().all() },
-		OwnAlarms: func() []string { return append(s.expiries().late(s.cfg.Name, time.Now()), s.lowDisk()) },
+		Keys:       s.keys.lastLook,
+		Encryption: s.observedEncryption,
+		Parts:      func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
+		Expiries:   func() []certs.Expiry { return s.expiries().all() },
+		OwnAlarms:  func() []string { return append(s.expiries().late(s.cfg.Name, time.Now()), s.lowDisk()) },
 	}
 }

@@ -66,6 +66,37 @@ func (s *Server) watchKeys() {
 	})
 }
 
+// keyMetrics counts the files of each key, for metrics and observations together.
+func (s *Server) keyMetrics() *keyMetrics {
+	s.keysOnce.Do(func() {
+		s.keysCounted = &keyMetrics{count: s.keyStatus, spawn: func(count func()) { s.wg.Go(count) }}
+	})
+	return s.keysCounted
+}
+
+// observedEncryption is how the data directory is encrypted, with what was counted last.
+func (s *Server) observedEncryption() *quoratepb.ObservedEncryption {
+	if s.disk.keys == nil {
+		return &quoratepb.ObservedEncryption{}
+	}
+	keys, active, wrapped := s.disk.keys.Keys()
+	o := &quoratepb.ObservedEncryption{Encrypted: true, Provider: wrapped.Provider, Key: active.ID.String(),
+		CreatedMs: active.Created.UnixMilli(), Keys: int64(len(keys))}
+	counted := s.keyMetrics().latest(time.Now())
+	if o.Counted = counted != nil; !o.Counted {
+		return o
+	}
+	o.PlainBytes = counted.GetPlainBytes()
+	for _, key := range counted.GetKeys() {
+		if key.GetId() == o.Key {
+			o.Bytes = key.GetBytes()
+		} else {
+			o.FormerBytes += key.GetBytes()
+		}
+	}
+	return o
+}
+
 func (s *Server) rotateKey(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rotatePatience)
 	defer cancel()

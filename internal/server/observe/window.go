@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit/trail"
+	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/rpc"
 )
@@ -36,7 +38,8 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	for i := range now.sinks {
 		s := &now.sinks[i]
 		o.Audit = append(o.Audit, &quoratepb.ObservedOutput{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
-			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped})
+			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped, Kind: sinkKind(s), Records: s.Taken,
+			Lost: s.Dropped, LateMs: s.Late.Milliseconds(), DeadlineMs: s.Deadline.Milliseconds()})
 	}
 	for _, p := range o.Peers {
 		id := consensus.MemberID(p.Id)
@@ -48,6 +51,17 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 			p.RoundTripUs = max(0, (is.RoundTrips.Sum-was.RoundTrips.Sum).Microseconds()/int64(trips))
 		}
 	}
+}
+
+// sinkKind is what an output is: the journal and syslog are called what they are.
+func sinkKind(s *trail.SinkStatus) string {
+	if s.File {
+		return "file"
+	}
+	if _, _, ok := config.AuditCollector(s.Name); ok {
+		return "OTLP collector"
+	}
+	return s.Name
 }
 
 // mostLimits bounds the limits in an observation.
