@@ -38,7 +38,8 @@ func (o Op) String() string {
 	return opNames[OpOther]
 }
 
-func parseOp(name string) (Op, bool) {
+// ParseOp returns the kind of calls of a name; false: there is none.
+func ParseOp(name string) (Op, bool) {
 	for o, known := range opNames {
 		if known == name {
 			return Op(o), true
@@ -49,12 +50,6 @@ func parseOp(name string) (Op, bool) {
 
 // Ops returns the names of the kinds of calls, those of single keys first.
 func Ops() []string { return append(slices.Clone(opNames[OpRange:]), opNames[OpOther]) }
-
-// IsOp reports whether a text is the name of a kind of calls.
-func IsOp(name string) bool {
-	_, ok := parseOp(name)
-	return ok
-}
 
 // methodOps has the methods whose services have several kinds.
 var methodOps = map[string]Op{

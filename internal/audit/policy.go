@@ -23,6 +23,9 @@ const (
 
 var levelNames = [...]string{None: "none", Metadata: "metadata", Request: "request"}
 
+// String is the name in a policy.
+func (l Level) String() string { return levelNames[l] }
+
 // Shape says how keys are recorded.
 type Shape uint8
 
@@ -34,6 +37,9 @@ const (
 )
 
 var shapeNames = [...]string{Plain: "plain", Hashed: "hashed", Prefix: "prefix"}
+
+// String is the name in a policy.
+func (s Shape) String() string { return shapeNames[s] }
 
 // Bounds of a policy.
 const (
@@ -146,7 +152,7 @@ func (d *Rule) parse(shape Shape) (rule, error) {
 		r.prefixes = append(r.prefixes, below([]byte(prefix)))
 	}
 	for _, name := range d.Operations {
-		op, ok := parseOp(name)
+		op, ok := ParseOp(name)
 		if !ok {
 			return rule{}, fmt.Errorf("there is no operation %.40q: one of %q", name, opNames)
 		}
@@ -193,14 +199,22 @@ func (p *Policy) Match(e *Event) (Level, Shape) {
 	if e.Op == OpAudit && e.Changes { // so that nobody turns the records off without one
 		return Request, Plain
 	}
+	if i := p.Which(e); i >= 0 {
+		return p.rules[i].level, p.rules[i].keys
+	}
+	return None, Plain
+}
+
+// Which returns the place of the first rule that matches a call, from 0 on; negative: none does.
+func (p *Policy) Which(e *Event) int {
 	for i := range p.rules {
 		r := &p.rules[i]
 		if r.ops != 0 && r.ops&(1<<e.Op) == 0 || len(r.users) > 0 && !slices.Contains(r.users, e.User) || !r.reaches(e) {
 			continue
 		}
-		return r.level, r.keys
+		return i
 	}
-	return None, Plain
+	return -1
 }
 
 func (r *rule) reaches(e *Event) bool {

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	errNoAuditFile = status.Error(codes.FailedPrecondition, "this member writes records to no file: --audit-log names one, and "+
-		"what goes to the journal or syslog is read there")
+	errNoAuditFile = status.Error(codes.FailedPrecondition, "this member writes records to no file: --audit-log names one, "+
+		"and what goes to the journal or syslog is read there")
 	errRecordsBusy = status.Error(codes.ResourceExhausted, "another call reads the records of this member: try again")
 )
 
@@ -69,8 +69,9 @@ func recordsWanted(r *quoratepb.AuditRecordsRequest) (func(*audit.Entry) bool, e
 		return nil, status.Errorf(codes.InvalidArgument, "quorate: limit is %d: give how many records are wanted, or 0",
 			r.GetLimit())
 	}
-	if op := r.GetOperation(); op != "" && !audit.IsOp(op) {
-		return nil, status.Errorf(codes.InvalidArgument, "quorate: there is no operation %.40q: one of %q", op, audit.Ops())
+	if _, ok := audit.ParseOp(r.GetOperation()); !ok && r.GetOperation() != "" {
+		return nil, status.Errorf(codes.InvalidArgument, "quorate: there is no operation %.40q: one of %q",
+			r.GetOperation(), audit.Ops())
 	}
 	return func(e *audit.Entry) bool {
 		switch {

@@ -17,12 +17,6 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-// New makes the command and its verbs.
-func New(s command.Streams) *cobra.Command {
-	return command.Group("audit", "Say which calls members record, and verify files of records",
-		command.Group("policy", "Show or set which calls members record", newShow(s), newSet(s)), newHeads(s), newVerify(s))
-}
-
 // ask calls the Audit service.
 func ask[Answer any](
 	ctx context.Context, c *command.Connection, question func(context.Context, quoratepb.AuditClient) (Answer, error),
