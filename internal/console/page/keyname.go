@@ -16,8 +16,8 @@ func PlainKey(key []byte) bool {
 	return bytes.IndexFunc(key, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
 }
 
-// KeyName is the text that names a key, or a prefix of keys: the key itself, or, if it has anything but printable characters, in
-// quotes with the escapes of Go.
+// KeyName is the text that names a key, or a prefix of keys: the key itself, or, if it has anything but printable characters,
+// in quotes with the escapes of Go.
 func KeyName(key []byte) string {
 	if PlainKey(key) {
 		return string(key)
@@ -32,4 +32,17 @@ func KeyOf(name string) (key []byte, ok bool) {
 	}
 	text, err := strconv.Unquote(name)
 	return []byte(text), err == nil
+}
+
+// KeyField is the name of a key, as somebody typed it, in the field of a form that is shown again: a name that no reader could
+// tell from another is in quotes. One that KeyOf does not take stays, without what a reader must not be shown.
+func KeyField(typed string) string {
+	key, ok := KeyOf(typed)
+	switch {
+	case typed == "":
+		return ""
+	case !ok:
+		return Text(typed)
+	}
+	return KeyName(key)
 }
