@@ -53,6 +53,8 @@ func historyDesc(h *historyService) *grpc.ServiceDesc {
 			m.Handler = unaryHandler(h, quoratepb.History_Versions_FullMethodName, h.serveVersions)
 		case "Deleted":
 			m.Handler = unaryHandler(h, quoratepb.History_Deleted_FullMethodName, h.serveDeleted)
+		case "Changes":
+			m.Handler = unaryHandler(h, quoratepb.History_Changes_FullMethodName, h.serveChanges)
 		case "RevisionAt":
 			m.Handler = unaryHandler(h, quoratepb.History_RevisionAt_FullMethodName, h.serveRevisionAt)
 		}

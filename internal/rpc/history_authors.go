@@ -37,6 +37,12 @@ func (n *names) tellDeletion(one *quoratepb.DeletedKey, by *kv.Author) {
 	one.Author, one.After, one.Before = n.author(by), n.moment(after), n.moment(before)
 }
 
+// tellChange adds author and moments to a change.
+func (n *names) tellChange(one *quoratepb.KeyChange, by *kv.Author) {
+	after, before := n.moments.Of(kv.Revision(one.GetModRevision()))
+	one.Author, one.After, one.Before = n.author(by), n.moment(after), n.moment(before)
+}
+
 func (n *names) author(by *kv.Author) *quoratepb.Author {
 	if by == nil {
 		return nil

@@ -177,3 +177,59 @@ func TestHistory_Deleted_authors(t *testing.T) {
 		t.Errorf("not asked for: %s", got)
 	}
 }
+
+// Ensure that the changes of a range are told, the newest first, in pages, by whom and when, to those who may read it; that names
+// are told as for versions; and that a page which is none is refused.
+func TestHistory_Changes(t *testing.T) {
+	b := newMachineBackend(t)
+	s := serve(t, b, nil)
+	c, ctx := s.client(t), waitContext(t)
+	raiseLevel(t, b)
+	enable(t, s)
+	root, alice := s.as(t, "root"), s.as(t, "alice")
+	must[*clientv3.PutResponse](t)(alice.Put(ctx, "a/1", ""))
+	must[*clientv3.PutResponse](t)(root.Put(ctx, "other", ""))
+	must[*clientv3.PutResponse](t)(root.Put(ctx, "a/2", ""))
+	b.tell(t, 1000)
+	must[*clientv3.PutResponse](t)(alice.Put(ctx, "a/1", "v"))
+	must[*clientv3.DeleteResponse](t)(alice.Delete(ctx, "a/", clientv3.WithPrefix()))
+	told := func(c *clientv3.Client, r *quoratepb.ChangesRequest) (text string) {
+		t.Helper()
+		r.Key, r.RangeEnd, r.Authors = []byte("a/"), []byte("a0"), true
+		for {
+			answer := must[*quoratepb.ChangesAnswer](t)(historyOf(t, c).Changes(ctx, r))
+			for _, k := range answer.Changes {
+				text += fmt.Sprintf("%d %s %v %v %q %v %d-%d; ", k.ModRevision, k.Key, k.Created, k.Deleted, k.GetAuthor().GetUser(),
+					k.GetAuthor().GetUserHidden(), k.GetAfter().GetUnixMs(), k.GetBefore().GetUnixMs())
+			}
+			if r.Page = answer.NextPage; len(r.Page) == 0 {
+				return text
+			}
+		}
+	}
+	const all = `8 a/2 false true "alice" false 1000-0; 8 a/1 false true "alice" false 1000-0; 7 a/1 false false "alice" false 1000-0; ` +
+		`6 a/2 true false "root" false 0-1000; 4 a/1 true false "alice" false 0-1000; `
+	for _, limit := range []int64{0, 1, 2} {
+		if got := told(root, &quoratepb.ChangesRequest{Limit: limit}); got != all {
+			t.Errorf("limit %d: root learns %s", limit, got)
+		}
+	}
+	if got := told(alice, &quoratepb.ChangesRequest{}); got != strings.Replace(all, `"root" false`, `"" true`, 1) {
+		t.Errorf("alice learns %s", got)
+	}
+	if got := told(root, &quoratepb.ChangesRequest{BeforeRevision: 7}); got != all[strings.Index(all, "6 a/2"):] {
+		t.Errorf("before revision 7: %s", got)
+	}
+	for name, r := range map[string]*quoratepb.ChangesRequest{"no page": {Key: []byte("a"), Page: []byte("x")},
+		"page at nothing": {Key: []byte("a"), Page: make([]byte, 13)}, "negative": {Key: []byte("a"), BeforeRevision: -1}, "no key": {}} {
+		if _, err := historyOf(t, root).Changes(ctx, r); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := historyOf(t, alice).Changes(ctx, &quoratepb.ChangesRequest{Key: []byte("other")}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("alice may not read that: %v", err)
+	}
+	if _, err := historyOf(t, c).Changes(ctx, &quoratepb.ChangesRequest{Key: []byte("a")}); status.Code(err) == codes.OK {
+		t.Error("nobody learns changes")
+	}
+}

@@ -39,7 +39,9 @@ func TestRecords(t *testing.T) {
 	quoratepb.RegisterAuditServer(server, m)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
-	run := func(words ...string) ctltest.Result { return ctltest.RunAt(t, l.Addr().String(), append([]string{"audit", "records"}, words...)...) }
+	run := func(words ...string) ctltest.Result {
+		return ctltest.RunAt(t, l.Addr().String(), append([]string{"audit", "records"}, words...)...)
+	}
 	const denied = `{"seq":9,"time":"2026-11-30T07:41:05.9Z","user":"ann\u001b","from":"10.0.0.7:1","op":"put","key_base64":"/wA=",` +
 		`"decision":"denied","code":"PermissionDenied"}`
 	m.answer = &quoratepb.AuditRecords{Member: 0xa1, Output: "/var/log/a\x1b.log", LookedAt: 3, Lines: []string{denied,

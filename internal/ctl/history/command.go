@@ -24,10 +24,13 @@ was written, and between which times.
 
 The history goes back to the last compaction; the version before that is shown, but not who wrote it. Users and times are kept
 from feature level 2 on. Times are those of the leader's clock, noted about every 10 seconds while the store changes. Names of
-other users are shown to users with the role root.`
+other users are shown to users with the role root.
+
+With --prefix: the changes of all keys that begin with KEY, the newest first; an empty KEY means all keys.`
 
 const example = `  quorate history /app/config
   quorate history /app/config --limit 5 -o json
+  quorate history /app/ --prefix
   quorate get /app/config --rev 4711`
 
 // defaultLimit is how many versions are printed.
@@ -38,6 +41,7 @@ type work struct {
 	key    string
 	limit  int64
 	before int64
+	prefix bool
 }
 
 // New is the command `quorate history`.
@@ -50,7 +54,7 @@ func New(s command.Streams) *cobra.Command {
 		Example: example,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if w.key = args[0]; w.key == "" {
+			if w.key = args[0]; w.key == "" && !w.prefix {
 				return command.Usagef("write the key: it is not empty")
 			}
 			if w.limit < 1 {
@@ -59,13 +63,20 @@ func New(s command.Streams) *cobra.Command {
 			if w.before < 0 {
 				return command.Usagef("--before %d: give a revision", w.before)
 			}
+			if w.prefix {
+				return w.runPrefix(cmd.Context())
+			}
 			return w.run(cmd.Context())
 		},
 	})
-	cmd.Flags().Int64Var(&w.limit, "limit", defaultLimit, "how many versions to show at most")
-	cmd.Flags().Int64Var(&w.before, "before", 0, "only versions below this revision")
+	cmd.Flags().BoolVar(&w.prefix, "prefix", false, "the changes of all keys that begin with KEY")
+	cmd.Flags().Int64Var(&w.limit, "limit", defaultLimit, "how many versions, or changes, to show at most")
+	cmd.Flags().Int64Var(&w.before, "before", 0, "only versions, or changes, below this revision")
 	return cmd
 }
+
+var errUntold = command.Refused(errors.New("this server does not tell the history of keys: it is an etcd, or an earlier build " +
+	"of Quorate"))
 
 func (w *work) run(ctx context.Context) error {
 	page := &quoratepb.VersionsAnswer{NextBefore: w.before}
@@ -75,8 +86,7 @@ func (w *work) run(ctx context.Context) error {
 				Key: []byte(w.key), BeforeRevision: page.GetNextBefore(), Limit: w.limit - int64(len(page.GetVersions())),
 				KeysOnly: true, Authors: true, Linearizable: true})
 			if status.Code(err) == codes.Unimplemented {
-				return command.Refused(errors.New("this server does not tell the history of keys: it is an etcd, or an " +
-					"earlier build of Quorate"))
+				return errUntold
 			}
 			if err != nil {
 				return err

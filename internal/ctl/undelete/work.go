@@ -1,14 +1,11 @@
 package undelete
 
 import (
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -76,11 +73,4 @@ func (w *work) none(isNot, is string) string {
 }
 
 // shown is a key as a person reads it: quoted unless it is plain text.
-func shown(key []byte) string {
-	text := string(key)
-	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' }
-	if text == "" || !utf8.Valid(key) || strings.ContainsFunc(text, odd) {
-		return strconv.Quote(text)
-	}
-	return text
-}
+func shown(key []byte) string { return wording.Key(key) }
