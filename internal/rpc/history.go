@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -42,25 +40,6 @@ const (
 	mostHistoryRows    = 32 << 10 // that are looked at
 	mostHistoryChanges = 128 << 10
 )
-
-// historyDesc is the service. Its answers are counted before they are collected.
-func historyDesc(h *historyService) *grpc.ServiceDesc {
-	desc := quoratepb.History_ServiceDesc
-	desc.Methods = slices.Clone(desc.Methods)
-	for i := range desc.Methods {
-		switch m := &desc.Methods[i]; m.MethodName {
-		case "Versions":
-			m.Handler = unaryHandler(h, quoratepb.History_Versions_FullMethodName, h.serveVersions)
-		case "Deleted":
-			m.Handler = unaryHandler(h, quoratepb.History_Deleted_FullMethodName, h.serveDeleted)
-		case "Changes":
-			m.Handler = unaryHandler(h, quoratepb.History_Changes_FullMethodName, h.serveChanges)
-		case "RevisionAt":
-			m.Handler = unaryHandler(h, quoratepb.History_RevisionAt_FullMethodName, h.serveRevisionAt)
-		}
-	}
-	return &desc
-}
 
 // serveVersions returns versions of a key.
 func (h *historyService) serveVersions(ctx context.Context, r *quoratepb.VersionsRequest) (*wire.Counted, error) {

@@ -29,8 +29,8 @@ func (h *historyService) serveChanges(ctx context.Context, r *quoratepb.ChangesR
 			r.GetBeforeRevision())
 	}
 	key, end := r.GetKey(), r.GetRangeEnd()
-	q := &mvcc.ChangeQuery{Key: key, End: end, Before: kv.Rev{Main: kv.Revision(r.GetBeforeRevision())}, Authors: r.GetAuthors(),
-		Limit: limit, Bytes: mostHistoryBytes, Changes: mostHistoryChanges}
+	q := &mvcc.ChangeQuery{Key: key, End: end, Before: kv.Rev{Main: kv.Revision(r.GetBeforeRevision())},
+		Authors: r.GetAuthors(), Limit: limit, Bytes: mostHistoryBytes, Changes: mostHistoryChanges}
 	if page := r.GetPage(); len(page) > 0 {
 		if q.Before, err = changeOf(page); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ func Pages() []page.Page {
 		{Path: path, Name: "Audit", Templates: templates,
 			About: "Who called what: which calls are recorded, where, and the latest records.",
 			Sections: []page.Section{
-				{ID: "audit-policy", Title: "What is recorded", Wide: true, Template: "audit-policy", Load: policy,
+				{ID: "audit-policy", Title: "Which calls are recorded", Wide: true, Template: "audit-policy", Load: policy,
 					Command: page.Is("audit", "policy", "show")},
 				{ID: "audit-check", Title: "Is a call recorded?", Wide: true, Template: "audit-check",
 					Load: check},

@@ -71,6 +71,7 @@ func answers() consoletest.Conn {
 		quoratepb.Top_Get_FullMethodName:          &quoratepb.TopAnswer{},
 		quoratepb.History_Versions_FullMethodName: &quoratepb.VersionsAnswer{Revision: 9, FirstRevision: 1},
 		quoratepb.History_Deleted_FullMethodName:  &quoratepb.DeletedAnswer{Revision: 9, FirstRevision: 1},
+		quoratepb.History_Changes_FullMethodName:  &quoratepb.ChangesAnswer{Revision: 9, FirstRevision: 1},
 		quoratepb.Limits_ListLimits_FullMethodName: &quoratepb.ListLimitsResponse{Limits: []*quoratepb.LimitState{
 			{Limit: &quoratepb.Limit{Name: "m4", Prefix: []byte("/a/"), QuotaKeys: proto.Int64(9)}, UsedKeys: 3}}},
 		quoratepb.Audit_Policy_FullMethodName:      &quoratepb.AuditPolicy{Policy: `{"rules": [{"level": "metadata"}]}`, Version: 1},

@@ -130,3 +130,14 @@ func changesOutput(prefix string, all *quoratepb.ChangesAnswer, next int64) chan
 	}
 	return out
 }
+
+// kindOf is what a revision did to a key.
+func kindOf(c *quoratepb.KeyChange) string {
+	switch {
+	case c.GetDeleted():
+		return "deleted"
+	case c.GetCreated():
+		return "created"
+	}
+	return "changed"
+}

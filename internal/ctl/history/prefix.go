@@ -61,8 +61,8 @@ func (w *work) runPrefix(ctx context.Context) error {
 	return nil
 }
 
-// cut leaves out the changes of a revision of which not all were told, unless there are no others, and returns below which revision
-// the rest is: 0 if there is none.
+// cut leaves out the changes of a revision of which not all were told, unless there are no others, and returns below which
+// revision the rest is: 0 if there is none.
 func (w *work) cut(all *quoratepb.ChangesAnswer) (next int64) {
 	list := all.GetChanges()
 	if len(all.GetNextPage()) == 0 || len(list) == 0 {
@@ -92,15 +92,4 @@ func (w *work) printChanges(out io.Writer, all *quoratepb.ChangesAnswer, next in
 	} else if first := all.GetFirstRevision(); first > 1 {
 		command.Say(out, fmt.Sprintf("The history begins behind revision %d; changes up to it are compacted.", first))
 	}
-}
-
-// kindOf is what a revision did to a key.
-func kindOf(c *quoratepb.KeyChange) string {
-	switch {
-	case c.GetDeleted():
-		return "deleted"
-	case c.GetCreated():
-		return "created"
-	}
-	return "changed"
 }
