@@ -116,9 +116,12 @@ The history begins behind revision 3; changes up to it are compacted.
 			t.Errorf("%s is not in %s%s", part, got.Out, got.Err)
 		}
 	}
+	if got = ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix", "--limit", "2"); got.Out != strings.ReplaceAll(want, "61", "70") {
+		t.Errorf("%s%s", got.Out, got.Err)
+	}
 	m.Changed[1].Changes = m.Changed[1].Changes[2:]
 	got = ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix", "--limit", "1")
-	if !strings.Contains(got.Out, "--before 60\n") || !strings.Contains(got.Err, "revision 60 may have more changes than these") {
+	if !strings.Contains(got.Out, "--before 60\n") || !strings.Contains(got.Err, "revision 60 has more changes than these") {
 		t.Errorf("%s%s", got.Out, got.Err)
 	}
 	m.Changed = []*quoratepb.ChangesAnswer{{FirstRevision: 3}}

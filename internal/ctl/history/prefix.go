@@ -27,7 +27,7 @@ func (w *work) runPrefix(ctx context.Context) error {
 	all := &quoratepb.ChangesAnswer{}
 	err := w.Do(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		for {
-			ask.Limit = w.limit - int64(len(all.GetChanges()))
+			ask.Limit = w.limit + 1 - int64(len(all.GetChanges())) // one more tells whether a revision is told as a whole
 			answer, err := quoratepb.NewHistoryClient(client.ActiveConnection()).Changes(ctx, ask)
 			if status.Code(err) == codes.Unimplemented {
 				return errUntold
@@ -38,7 +38,7 @@ func (w *work) runPrefix(ctx context.Context) error {
 			answer.Changes = append(all.GetChanges(), answer.GetChanges()...)
 			all = answer
 			switch next := all.GetNextPage(); {
-			case len(next) == 0, int64(len(all.GetChanges())) >= w.limit:
+			case len(next) == 0, int64(len(all.GetChanges())) > w.limit:
 				return nil
 			case bytes.Equal(next, ask.GetPage()):
 				return errors.New("the member's answers do not go on: it gave the same page twice")
@@ -61,17 +61,22 @@ func (w *work) runPrefix(ctx context.Context) error {
 	return nil
 }
 
-// cut leaves out the changes of a revision of which not all were told, unless there are no others, and returns below which
-// revision the rest is: 0 if there is none.
+// cut leaves out the changes beyond the limit, and those of a revision of which not all would be shown, unless there are no
+// others. It returns below which revision the rest is: 0 if there is none.
 func (w *work) cut(all *quoratepb.ChangesAnswer) (next int64) {
 	list := all.GetChanges()
-	if len(all.GetNextPage()) == 0 || len(list) == 0 {
+	if int64(len(list)) <= w.limit {
 		return 0
 	}
-	last := list[len(list)-1].GetModRevision()
+	last := list[w.limit-1].GetModRevision()
+	if list[w.limit].GetModRevision() != last {
+		all.Changes = list[:w.limit]
+		return last
+	}
 	whole := slices.IndexFunc(list, func(c *quoratepb.KeyChange) bool { return c.GetModRevision() == last })
 	if whole == 0 {
-		fmt.Fprintf(w.Streams.Err, "revision %d may have more changes than these: give a larger --limit to see them\n", last)
+		fmt.Fprintf(w.Streams.Err, "revision %d has more changes than these: give a larger --limit to see them\n", last)
+		all.Changes = list[:w.limit]
 		return last
 	}
 	all.Changes = list[:whole]
