@@ -23,6 +23,8 @@ type Entry struct {
 	Decision string    `json:"decision"`
 	Code     string    `json:"code"`
 	Revision int64     `json:"revision"`
+	Write    string    `json:"write"`   // of a native client: client, session and number; all its records have the same
+	Attempt  string    `json:"attempt"` // of Write: AttemptWitness, AttemptRepeat, or empty
 	EntryKeys
 	Parts []EntryPart `json:"parts"`
 	Left  int         `json:"parts_left_out"`

@@ -27,7 +27,11 @@ func TestParseEntry(t *testing.T) {
 	e := call("ann\x1b", audit.OpPut, "\xff\x00")
 	e.Time, e.From, e.Method, e.Code, e.Denied, e.Revision = time.UnixMicro(1_800_000_000_000_001), []byte("10.0.0.7:1"), "/s/m",
 		"PermissionDenied", true, 9
+	e.Write = audit.Write{Client: 0xc, Session: 0xb, Sequence: 7, Attempt: audit.AttemptRepeat}
 	got := entryOf(t, `{"rules": [{"level": "metadata"}]}`, e)
+	if got.Write != "c/b/7" || got.Attempt != audit.AttemptRepeat {
+		t.Errorf("the write: %+v", got)
+	}
 	if got.Seq != 1 || got.Member != "a1" || !got.Time.Equal(e.Time) || got.User != "ann\x1b" || got.From != "10.0.0.7:1" ||
 		got.Op != "put" || got.Method != "/s/m" || got.Decision != "denied" || got.Code != e.Code || got.Revision != 9 ||
 		string(got.KeyBase64) != "\xff\x00" {

@@ -121,6 +121,8 @@ func TestPages_outputs(t *testing.T) {
 		want(t, open(t, m, false).Get("/audit"), texts...)
 	}
 	show("all take records", "5\u2009000", "best effort", "takes records")
+	consoletest.Of(c, 2).Audit[0].Name, consoletest.Of(c, 2).Audit[0].Kind = "otlps://c:4317", "OTLP collector"
+	show("/var/log/audit-1.log <span class=\"tag\">file</span>", "otlps://c:4317 <span class=\"tag\">OTLP collector</span>")
 	consoletest.Of(c, 1).Audit[0].LateMs = 3000
 	show("late, 3 s")
 	consoletest.Of(c, 3).Audit = nil

@@ -46,11 +46,15 @@ func TestRecords(t *testing.T) {
 		`"decision":"denied","code":"PermissionDenied"}`
 	m.answer = &quoratepb.AuditRecords{Member: 0xa1, Output: "/var/log/a\x1b.log", LookedAt: 3, Lines: []string{denied,
 		`{"seq":8,"time":"2026-11-30T07:41:04Z","op":"range","key":"/a","to":"the end","decision":"allowed","revision":7}`,
+		`{"seq":6,"time":"2026-11-30T07:41:02Z","op":"put","key":"/a","write":"c/b/7","decision":"allowed","attempt":"witness"}`,
+		`{"seq":5,"time":"2026-11-30T07:41:01Z","op":"put","key":"/a","write":"c/b/7","decision":"allowed","attempt":"repeat"}`,
 		`{"seq":7,"time":"2026-11-30T07:41:03Z","event":"file","why":"rotated"}`, "no record"}}
 	got := run()
 	const want = `TIME (UTC)               USER  FROM        OPERATION  OUTCOME                   REVISION  ABOUT
 2026-11-30 07:41:05.900  ann   10.0.0.7:1  put        denied, PermissionDenied            "\xff\x00"
 2026-11-30 07:41:04.000                    range      allowed                   7         from /a on
+2026-11-30 07:41:02.000                    put        held as a witness                   /a
+2026-11-30 07:41:01.000                    put        allowed, sent again                 /a
 2026-11-30 07:41:03.000                    file                                           the file before this one was full
 `
 	if got.Out != want || got.Status != 0 || !strings.Contains(got.Err, "3 records looked at, at the end of /var/log/a") ||

@@ -54,7 +54,7 @@ func recordKeys(k *audit.EntryKeys) string {
 	return from
 }
 
-// RecordOutcome says how a call ended.
+// RecordOutcome says how a call ended; of a write of a native client, whether this record is of another attempt than the first.
 func RecordOutcome(e *audit.Entry) string {
 	switch {
 	case e.Event != "":
@@ -63,6 +63,10 @@ func RecordOutcome(e *audit.Entry) string {
 		return e.Decision + ", " + e.Code
 	case e.Code != "":
 		return e.Code
+	case e.Attempt == audit.AttemptWitness:
+		return "held as a witness"
+	case e.Attempt == audit.AttemptRepeat:
+		return "allowed, sent again"
 	}
 	return cmp.Or(e.Decision, "allowed")
 }
