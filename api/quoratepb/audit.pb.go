@@ -23,6 +23,150 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type AuditRecordsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          *string                `protobuf:"bytes,1,opt,name=user,proto3,oneof" json:"user,omitempty"`     // only calls in the name of this user; empty: of no user; absent: of all
+	Prefix        []byte                 `protobuf:"bytes,2,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"` // only calls one of whose keys is recorded as it is, or up to its last slash, and may lie below this prefix
+	Operation     string                 `protobuf:"bytes,3,opt,name=operation,proto3" json:"operation,omitempty"` // only calls of this operation, as a policy names it; empty: of all
+	Limit         int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`        // records, at most 200; 0: 200
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRecordsRequest) Reset() {
+	*x = AuditRecordsRequest{}
+	mi := &file_quoratepb_audit_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRecordsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRecordsRequest) ProtoMessage() {}
+
+func (x *AuditRecordsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_audit_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRecordsRequest.ProtoReflect.Descriptor instead.
+func (*AuditRecordsRequest) Descriptor() ([]byte, []int) {
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *AuditRecordsRequest) GetUser() string {
+	if x != nil && x.User != nil {
+		return *x.User
+	}
+	return ""
+}
+
+func (x *AuditRecordsRequest) GetPrefix() []byte {
+	if x != nil {
+		return x.Prefix
+	}
+	return nil
+}
+
+func (x *AuditRecordsRequest) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *AuditRecordsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type AuditRecords struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        uint64                 `protobuf:"varint,1,opt,name=member,proto3" json:"member,omitempty"`                     // that answers
+	Output        string                 `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`                      // the file, as --audit-log names it
+	Lines         []string               `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`                        // records as they stand in the file, the newest first
+	LookedAt      int64                  `protobuf:"varint,4,opt,name=looked_at,json=lookedAt,proto3" json:"looked_at,omitempty"` // records that were read
+	Whole         bool                   `protobuf:"varint,5,opt,name=whole,proto3" json:"whole,omitempty"`                       // the file has no record before those
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRecords) Reset() {
+	*x = AuditRecords{}
+	mi := &file_quoratepb_audit_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRecords) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRecords) ProtoMessage() {}
+
+func (x *AuditRecords) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_audit_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRecords.ProtoReflect.Descriptor instead.
+func (*AuditRecords) Descriptor() ([]byte, []int) {
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AuditRecords) GetMember() uint64 {
+	if x != nil {
+		return x.Member
+	}
+	return 0
+}
+
+func (x *AuditRecords) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
+func (x *AuditRecords) GetLines() []string {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *AuditRecords) GetLookedAt() int64 {
+	if x != nil {
+		return x.LookedAt
+	}
+	return 0
+}
+
+func (x *AuditRecords) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 type AuditPolicyRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -31,7 +175,7 @@ type AuditPolicyRequest struct {
 
 func (x *AuditPolicyRequest) Reset() {
 	*x = AuditPolicyRequest{}
-	mi := &file_quoratepb_audit_proto_msgTypes[0]
+	mi := &file_quoratepb_audit_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -43,7 +187,7 @@ func (x *AuditPolicyRequest) String() string {
 func (*AuditPolicyRequest) ProtoMessage() {}
 
 func (x *AuditPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[0]
+	mi := &file_quoratepb_audit_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -56,7 +200,7 @@ func (x *AuditPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditPolicyRequest.ProtoReflect.Descriptor instead.
 func (*AuditPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{0}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{2}
 }
 
 type SetAuditPolicyRequest struct {
@@ -69,7 +213,7 @@ type SetAuditPolicyRequest struct {
 
 func (x *SetAuditPolicyRequest) Reset() {
 	*x = SetAuditPolicyRequest{}
-	mi := &file_quoratepb_audit_proto_msgTypes[1]
+	mi := &file_quoratepb_audit_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -81,7 +225,7 @@ func (x *SetAuditPolicyRequest) String() string {
 func (*SetAuditPolicyRequest) ProtoMessage() {}
 
 func (x *SetAuditPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[1]
+	mi := &file_quoratepb_audit_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -94,7 +238,7 @@ func (x *SetAuditPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAuditPolicyRequest.ProtoReflect.Descriptor instead.
 func (*SetAuditPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{1}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SetAuditPolicyRequest) GetPolicy() string {
@@ -115,14 +259,14 @@ type AuditPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Policy        string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`    // as it is stored; empty: none was set, and nothing is recorded
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // 0: none was set
-	Sinks         []*AuditSink           `protobuf:"bytes,3,rep,name=sinks,proto3" json:"sinks,omitempty"`      // of the member that answers; none: it records nothing, whatever the policy says
+	Outputs       []*AuditOutput         `protobuf:"bytes,3,rep,name=outputs,proto3" json:"outputs,omitempty"`  // of the member that answers; none: it records nothing, whatever the policy says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AuditPolicy) Reset() {
 	*x = AuditPolicy{}
-	mi := &file_quoratepb_audit_proto_msgTypes[2]
+	mi := &file_quoratepb_audit_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -134,7 +278,7 @@ func (x *AuditPolicy) String() string {
 func (*AuditPolicy) ProtoMessage() {}
 
 func (x *AuditPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[2]
+	mi := &file_quoratepb_audit_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -147,7 +291,7 @@ func (x *AuditPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditPolicy.ProtoReflect.Descriptor instead.
 func (*AuditPolicy) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AuditPolicy) GetPolicy() string {
@@ -164,14 +308,14 @@ func (x *AuditPolicy) GetVersion() uint64 {
 	return 0
 }
 
-func (x *AuditPolicy) GetSinks() []*AuditSink {
+func (x *AuditPolicy) GetOutputs() []*AuditOutput {
 	if x != nil {
-		return x.Sinks
+		return x.Outputs
 	}
 	return nil
 }
 
-type AuditSink struct {
+type AuditOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Required      bool                   `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
@@ -183,21 +327,21 @@ type AuditSink struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AuditSink) Reset() {
-	*x = AuditSink{}
-	mi := &file_quoratepb_audit_proto_msgTypes[3]
+func (x *AuditOutput) Reset() {
+	*x = AuditOutput{}
+	mi := &file_quoratepb_audit_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AuditSink) String() string {
+func (x *AuditOutput) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AuditSink) ProtoMessage() {}
+func (*AuditOutput) ProtoMessage() {}
 
-func (x *AuditSink) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[3]
+func (x *AuditOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_audit_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -208,47 +352,47 @@ func (x *AuditSink) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AuditSink.ProtoReflect.Descriptor instead.
-func (*AuditSink) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{3}
+// Deprecated: Use AuditOutput.ProtoReflect.Descriptor instead.
+func (*AuditOutput) Descriptor() ([]byte, []int) {
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *AuditSink) GetName() string {
+func (x *AuditOutput) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *AuditSink) GetRequired() bool {
+func (x *AuditOutput) GetRequired() bool {
 	if x != nil {
 		return x.Required
 	}
 	return false
 }
 
-func (x *AuditSink) GetRecords() uint64 {
+func (x *AuditOutput) GetRecords() uint64 {
 	if x != nil {
 		return x.Records
 	}
 	return 0
 }
 
-func (x *AuditSink) GetDropped() uint64 {
+func (x *AuditOutput) GetDropped() uint64 {
 	if x != nil {
 		return x.Dropped
 	}
 	return 0
 }
 
-func (x *AuditSink) GetBlocked() bool {
+func (x *AuditOutput) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
 	}
 	return false
 }
 
-func (x *AuditSink) GetTrouble() string {
+func (x *AuditOutput) GetTrouble() string {
 	if x != nil {
 		return x.Trouble
 	}
@@ -263,7 +407,7 @@ type AuditHeadsRequest struct {
 
 func (x *AuditHeadsRequest) Reset() {
 	*x = AuditHeadsRequest{}
-	mi := &file_quoratepb_audit_proto_msgTypes[4]
+	mi := &file_quoratepb_audit_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +419,7 @@ func (x *AuditHeadsRequest) String() string {
 func (*AuditHeadsRequest) ProtoMessage() {}
 
 func (x *AuditHeadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[4]
+	mi := &file_quoratepb_audit_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +432,7 @@ func (x *AuditHeadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditHeadsRequest.ProtoReflect.Descriptor instead.
 func (*AuditHeadsRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{6}
 }
 
 type AuditHeads struct {
@@ -300,7 +444,7 @@ type AuditHeads struct {
 
 func (x *AuditHeads) Reset() {
 	*x = AuditHeads{}
-	mi := &file_quoratepb_audit_proto_msgTypes[5]
+	mi := &file_quoratepb_audit_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -312,7 +456,7 @@ func (x *AuditHeads) String() string {
 func (*AuditHeads) ProtoMessage() {}
 
 func (x *AuditHeads) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[5]
+	mi := &file_quoratepb_audit_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -325,7 +469,7 @@ func (x *AuditHeads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditHeads.ProtoReflect.Descriptor instead.
 func (*AuditHeads) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AuditHeads) GetHeads() []*AuditHead {
@@ -349,7 +493,7 @@ type AuditHead struct {
 
 func (x *AuditHead) Reset() {
 	*x = AuditHead{}
-	mi := &file_quoratepb_audit_proto_msgTypes[6]
+	mi := &file_quoratepb_audit_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +505,7 @@ func (x *AuditHead) String() string {
 func (*AuditHead) ProtoMessage() {}
 
 func (x *AuditHead) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_audit_proto_msgTypes[6]
+	mi := &file_quoratepb_audit_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +518,7 @@ func (x *AuditHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditHead.ProtoReflect.Descriptor instead.
 func (*AuditHead) Descriptor() ([]byte, []int) {
-	return file_quoratepb_audit_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_audit_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AuditHead) GetMember() uint64 {
@@ -424,16 +568,29 @@ var File_quoratepb_audit_proto protoreflect.FileDescriptor
 const file_quoratepb_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x15quoratepb/audit.proto\x12\n" +
-	"quorate.v1\"\x14\n" +
+	"quorate.v1\"\x93\x01\n" +
+	"\x13AuditRecordsRequest\x12\x17\n" +
+	"\x04user\x18\x01 \x01(\tH\x00R\x04user\x88\x01\x01\x12\x1b\n" +
+	"\x06prefix\x18\x02 \x01(\fH\x01R\x06prefix\x88\x01\x01\x12\x1c\n" +
+	"\toperation\x18\x03 \x01(\tR\toperation\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limitB\a\n" +
+	"\x05_userB\t\n" +
+	"\a_prefix\"\x87\x01\n" +
+	"\fAuditRecords\x12\x16\n" +
+	"\x06member\x18\x01 \x01(\x04R\x06member\x12\x16\n" +
+	"\x06output\x18\x02 \x01(\tR\x06output\x12\x14\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\x12\x1b\n" +
+	"\tlooked_at\x18\x04 \x01(\x03R\blookedAt\x12\x14\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\"\x14\n" +
 	"\x12AuditPolicyRequest\"I\n" +
 	"\x15SetAuditPolicyRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"l\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"r\n" +
 	"\vAuditPolicy\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\x12+\n" +
-	"\x05sinks\x18\x03 \x03(\v2\x15.quorate.v1.AuditSinkR\x05sinks\"\xa3\x01\n" +
-	"\tAuditSink\x12\x12\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x121\n" +
+	"\aoutputs\x18\x03 \x03(\v2\x17.quorate.v1.AuditOutputR\aoutputs\"\xa5\x01\n" +
+	"\vAuditOutput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brequired\x18\x02 \x01(\bR\brequired\x12\x18\n" +
 	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x18\n" +
@@ -451,11 +608,12 @@ const file_quoratepb_audit_proto_rawDesc = "" +
 	"\vunix_millis\x18\x04 \x01(\x03R\n" +
 	"unixMillis\x12\x10\n" +
 	"\x03sum\x18\x05 \x01(\fR\x03sum\x12\x12\n" +
-	"\x04file\x18\x06 \x01(\tR\x04file2\xd3\x01\n" +
+	"\x04file\x18\x06 \x01(\tR\x04file2\x99\x02\n" +
 	"\x05Audit\x12A\n" +
 	"\x06Policy\x12\x1e.quorate.v1.AuditPolicyRequest\x1a\x17.quorate.v1.AuditPolicy\x12G\n" +
 	"\tSetPolicy\x12!.quorate.v1.SetAuditPolicyRequest\x1a\x17.quorate.v1.AuditPolicy\x12>\n" +
-	"\x05Heads\x12\x1d.quorate.v1.AuditHeadsRequest\x1a\x16.quorate.v1.AuditHeadsB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
+	"\x05Heads\x12\x1d.quorate.v1.AuditHeadsRequest\x1a\x16.quorate.v1.AuditHeads\x12D\n" +
+	"\aRecords\x12\x1f.quorate.v1.AuditRecordsRequest\x1a\x18.quorate.v1.AuditRecordsB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 
 var (
 	file_quoratepb_audit_proto_rawDescOnce sync.Once
@@ -469,27 +627,31 @@ func file_quoratepb_audit_proto_rawDescGZIP() []byte {
 	return file_quoratepb_audit_proto_rawDescData
 }
 
-var file_quoratepb_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_quoratepb_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_quoratepb_audit_proto_goTypes = []any{
-	(*AuditPolicyRequest)(nil),    // 0: quorate.v1.AuditPolicyRequest
-	(*SetAuditPolicyRequest)(nil), // 1: quorate.v1.SetAuditPolicyRequest
-	(*AuditPolicy)(nil),           // 2: quorate.v1.AuditPolicy
-	(*AuditSink)(nil),             // 3: quorate.v1.AuditSink
-	(*AuditHeadsRequest)(nil),     // 4: quorate.v1.AuditHeadsRequest
-	(*AuditHeads)(nil),            // 5: quorate.v1.AuditHeads
-	(*AuditHead)(nil),             // 6: quorate.v1.AuditHead
+	(*AuditRecordsRequest)(nil),   // 0: quorate.v1.AuditRecordsRequest
+	(*AuditRecords)(nil),          // 1: quorate.v1.AuditRecords
+	(*AuditPolicyRequest)(nil),    // 2: quorate.v1.AuditPolicyRequest
+	(*SetAuditPolicyRequest)(nil), // 3: quorate.v1.SetAuditPolicyRequest
+	(*AuditPolicy)(nil),           // 4: quorate.v1.AuditPolicy
+	(*AuditOutput)(nil),           // 5: quorate.v1.AuditOutput
+	(*AuditHeadsRequest)(nil),     // 6: quorate.v1.AuditHeadsRequest
+	(*AuditHeads)(nil),            // 7: quorate.v1.AuditHeads
+	(*AuditHead)(nil),             // 8: quorate.v1.AuditHead
 }
 var file_quoratepb_audit_proto_depIdxs = []int32{
-	3, // 0: quorate.v1.AuditPolicy.sinks:type_name -> quorate.v1.AuditSink
-	6, // 1: quorate.v1.AuditHeads.heads:type_name -> quorate.v1.AuditHead
-	0, // 2: quorate.v1.Audit.Policy:input_type -> quorate.v1.AuditPolicyRequest
-	1, // 3: quorate.v1.Audit.SetPolicy:input_type -> quorate.v1.SetAuditPolicyRequest
-	4, // 4: quorate.v1.Audit.Heads:input_type -> quorate.v1.AuditHeadsRequest
-	2, // 5: quorate.v1.Audit.Policy:output_type -> quorate.v1.AuditPolicy
-	2, // 6: quorate.v1.Audit.SetPolicy:output_type -> quorate.v1.AuditPolicy
-	5, // 7: quorate.v1.Audit.Heads:output_type -> quorate.v1.AuditHeads
-	5, // [5:8] is the sub-list for method output_type
-	2, // [2:5] is the sub-list for method input_type
+	5, // 0: quorate.v1.AuditPolicy.outputs:type_name -> quorate.v1.AuditOutput
+	8, // 1: quorate.v1.AuditHeads.heads:type_name -> quorate.v1.AuditHead
+	2, // 2: quorate.v1.Audit.Policy:input_type -> quorate.v1.AuditPolicyRequest
+	3, // 3: quorate.v1.Audit.SetPolicy:input_type -> quorate.v1.SetAuditPolicyRequest
+	6, // 4: quorate.v1.Audit.Heads:input_type -> quorate.v1.AuditHeadsRequest
+	0, // 5: quorate.v1.Audit.Records:input_type -> quorate.v1.AuditRecordsRequest
+	4, // 6: quorate.v1.Audit.Policy:output_type -> quorate.v1.AuditPolicy
+	4, // 7: quorate.v1.Audit.SetPolicy:output_type -> quorate.v1.AuditPolicy
+	7, // 8: quorate.v1.Audit.Heads:output_type -> quorate.v1.AuditHeads
+	1, // 9: quorate.v1.Audit.Records:output_type -> quorate.v1.AuditRecords
+	6, // [6:10] is the sub-list for method output_type
+	2, // [2:6] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
 	2, // [2:2] is the sub-list for extension extendee
 	0, // [0:2] is the sub-list for field type_name
@@ -500,13 +662,14 @@ func file_quoratepb_audit_proto_init() {
 	if File_quoratepb_audit_proto != nil {
 		return
 	}
+	file_quoratepb_audit_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_audit_proto_rawDesc), len(file_quoratepb_audit_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

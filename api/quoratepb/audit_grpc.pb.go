@@ -24,6 +24,7 @@ const (
 	Audit_Policy_FullMethodName    = "/quorate.v1.Audit/Policy"
 	Audit_SetPolicy_FullMethodName = "/quorate.v1.Audit/SetPolicy"
 	Audit_Heads_FullMethodName     = "/quorate.v1.Audit/Heads"
+	Audit_Records_FullMethodName   = "/quorate.v1.Audit/Records"
 )
 
 // AuditClient is the client API for Audit service.
@@ -32,13 +33,16 @@ const (
 //
 // Audit is for users with the role root, while authentication is enabled.
 type AuditClient interface {
-	// Policy returns the policy, and how the sinks of the member are that answers.
+	// Policy returns the policy, and how the outputs of the member are that answers.
 	Policy(ctx context.Context, in *AuditPolicyRequest, opts ...grpc.CallOption) (*AuditPolicy, error)
 	// SetPolicy replaces the policy, if it is still the version that the request names, and returns the new one. A policy that
 	// cannot be meant is an INVALID_ARGUMENT, another version is an ABORTED.
 	SetPolicy(ctx context.Context, in *SetAuditPolicyRequest, opts ...grpc.CallOption) (*AuditPolicy, error)
 	// Heads returns the heads that are kept of the chains of all members: for each member in the order in which they came.
 	Heads(ctx context.Context, in *AuditHeadsRequest, opts ...grpc.CallOption) (*AuditHeads, error)
+	// Records returns the latest records that the member which answers wrote to its first output that is a file. It reads the end of
+	// the file, 1 MiB at most, one call at a time. A member without such a file answers FAILED_PRECONDITION.
+	Records(ctx context.Context, in *AuditRecordsRequest, opts ...grpc.CallOption) (*AuditRecords, error)
 }
 
 type auditClient struct {
@@ -79,19 +83,32 @@ func (c *auditClient) Heads(ctx context.Context, in *AuditHeadsRequest, opts ...
 	return out, nil
 }
 
+func (c *auditClient) Records(ctx context.Context, in *AuditRecordsRequest, opts ...grpc.CallOption) (*AuditRecords, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AuditRecords)
+	err := c.cc.Invoke(ctx, Audit_Records_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AuditServer is the server API for Audit service.
 // All implementations must embed UnimplementedAuditServer
 // for forward compatibility.
 //
 // Audit is for users with the role root, while authentication is enabled.
 type AuditServer interface {
-	// Policy returns the policy, and how the sinks of the member are that answers.
+	// Policy returns the policy, and how the outputs of the member are that answers.
 	Policy(context.Context, *AuditPolicyRequest) (*AuditPolicy, error)
 	// SetPolicy replaces the policy, if it is still the version that the request names, and returns the new one. A policy that
 	// cannot be meant is an INVALID_ARGUMENT, another version is an ABORTED.
 	SetPolicy(context.Context, *SetAuditPolicyRequest) (*AuditPolicy, error)
 	// Heads returns the heads that are kept of the chains of all members: for each member in the order in which they came.
 	Heads(context.Context, *AuditHeadsRequest) (*AuditHeads, error)
+	// Records returns the latest records that the member which answers wrote to its first output that is a file. It reads the end of
+	// the file, 1 MiB at most, one call at a time. A member without such a file answers FAILED_PRECONDITION.
+	Records(context.Context, *AuditRecordsRequest) (*AuditRecords, error)
 	mustEmbedUnimplementedAuditServer()
 }
 
@@ -110,6 +127,9 @@ func (UnimplementedAuditServer) SetPolicy(context.Context, *SetAuditPolicyReques
 }
 func (UnimplementedAuditServer) Heads(context.Context, *AuditHeadsRequest) (*AuditHeads, error) {
 	return nil, status.Error(codes.Unimplemented, "method Heads not implemented")
+}
+func (UnimplementedAuditServer) Records(context.Context, *AuditRecordsRequest) (*AuditRecords, error) {
+	return nil, status.Error(codes.Unimplemented, "method Records not implemented")
 }
 func (UnimplementedAuditServer) mustEmbedUnimplementedAuditServer() {}
 func (UnimplementedAuditServer) testEmbeddedByValue()               {}
@@ -186,6 +206,24 @@ func _Audit_Heads_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Audit_Records_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AuditRecordsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuditServer).Records(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Audit_Records_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuditServer).Records(ctx, req.(*AuditRecordsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Audit_ServiceDesc is the grpc.ServiceDesc for Audit service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -204,6 +242,10 @@ var Audit_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Heads",
 			Handler:    _Audit_Heads_Handler,
+		},
+		{
+			MethodName: "Records",
+			Handler:    _Audit_Records_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

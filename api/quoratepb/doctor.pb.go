@@ -139,10 +139,12 @@ type Observation struct {
 	Jobs          []*ObservedJob         `protobuf:"bytes,21,rep,name=jobs,proto3" json:"jobs,omitempty"`         // that have not ended
 	Security      *ObservedSecurity      `protobuf:"bytes,22,opt,name=security,proto3" json:"security,omitempty"`
 	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
-	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
-	Backup        *ObservedBackup        `protobuf:"bytes,25,opt,name=backup,proto3" json:"backup,omitempty"` // absent: there never was a continuous backup
-	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
-	Audit         []*ObservedSink        `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
+	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"`         // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
+	Backup        *ObservedBackup        `protobuf:"bytes,25,opt,name=backup,proto3" json:"backup,omitempty"`         // absent: there never was a continuous backup
+	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"`         // that refused requests in the window, or whose quota is nearly used; at most 16
+	Audit         []*ObservedOutput      `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`           // outputs of records of calls
+	Encryption    *ObservedEncryption    `protobuf:"bytes,41,opt,name=encryption,proto3" json:"encryption,omitempty"` // absent: a build before 1.1
+	Keys          *ObservedKeys          `protobuf:"bytes,44,opt,name=keys,proto3" json:"keys,omitempty"`             // absent: the data directory is not encrypted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,11 +361,211 @@ func (x *Observation) GetLimits() []*ObservedLimit {
 	return nil
 }
 
-func (x *Observation) GetAudit() []*ObservedSink {
+func (x *Observation) GetAudit() []*ObservedOutput {
 	if x != nil {
 		return x.Audit
 	}
 	return nil
+}
+
+func (x *Observation) GetEncryption() *ObservedEncryption {
+	if x != nil {
+		return x.Encryption
+	}
+	return nil
+}
+
+func (x *Observation) GetKeys() *ObservedKeys {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// ObservedKeys is whether the member could open its data directory again, as its next start must. It asks about once a minute.
+type ObservedKeys struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Provider      string                 `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`                    // what wrapped the ring of keys: file or kms
+	WrappedBy     string                 `protobuf:"bytes,2,opt,name=wrapped_by,json=wrappedBy,proto3" json:"wrapped_by,omitempty"` // the name of its key; text that a plug-in chose
+	Current       string                 `protobuf:"bytes,3,opt,name=current,proto3" json:"current,omitempty"`                      // the name of the key that a rotation would wrap with; empty: not known
+	Trouble       string                 `protobuf:"bytes,4,opt,name=trouble,proto3" json:"trouble,omitempty"`                      // why the ring would not be opened; empty: it would
+	Asked         bool                   `protobuf:"varint,5,opt,name=asked,proto3" json:"asked,omitempty"`                         // it was tried
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedKeys) Reset() {
+	*x = ObservedKeys{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedKeys) ProtoMessage() {}
+
+func (x *ObservedKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedKeys.ProtoReflect.Descriptor instead.
+func (*ObservedKeys) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObservedKeys) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetWrappedBy() string {
+	if x != nil {
+		return x.WrappedBy
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetCurrent() string {
+	if x != nil {
+		return x.Current
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+func (x *ObservedKeys) GetAsked() bool {
+	if x != nil {
+		return x.Asked
+	}
+	return false
+}
+
+// ObservedEncryption is how the data directory is encrypted. It has no key, and not the name of the one that wraps them.
+type ObservedEncryption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Encrypted     bool                   `protobuf:"varint,1,opt,name=encrypted,proto3" json:"encrypted,omitempty"`                        // the rest is zero otherwise
+	Provider      string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`                           // what wraps the ring of keys: file or kms
+	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                     // id of the data key that new files have
+	CreatedMs     int64                  `protobuf:"varint,4,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`       // Unix time by the member's clock, when it was made
+	Keys          int64                  `protobuf:"varint,5,opt,name=keys,proto3" json:"keys,omitempty"`                                  // data keys in the ring, former ones too
+	Counted       bool                   `protobuf:"varint,6,opt,name=counted,proto3" json:"counted,omitempty"`                            // the numbers below are known, of a count that was made at most some minutes ago
+	Bytes         int64                  `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`                                // of files with the data key of new files
+	FormerBytes   int64                  `protobuf:"varint,8,opt,name=former_bytes,json=formerBytes,proto3" json:"former_bytes,omitempty"` // of files with other ones: these are rewritten in time
+	PlainBytes    int64                  `protobuf:"varint,9,opt,name=plain_bytes,json=plainBytes,proto3" json:"plain_bytes,omitempty"`    // of files that are not encrypted: 0, unless somebody put them there
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedEncryption) Reset() {
+	*x = ObservedEncryption{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedEncryption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedEncryption) ProtoMessage() {}
+
+func (x *ObservedEncryption) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedEncryption.ProtoReflect.Descriptor instead.
+func (*ObservedEncryption) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ObservedEncryption) GetEncrypted() bool {
+	if x != nil {
+		return x.Encrypted
+	}
+	return false
+}
+
+func (x *ObservedEncryption) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *ObservedEncryption) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ObservedEncryption) GetCreatedMs() int64 {
+	if x != nil {
+		return x.CreatedMs
+	}
+	return 0
+}
+
+func (x *ObservedEncryption) GetKeys() int64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *ObservedEncryption) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
+func (x *ObservedEncryption) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ObservedEncryption) GetFormerBytes() int64 {
+	if x != nil {
+		return x.FormerBytes
+	}
+	return 0
+}
+
+func (x *ObservedEncryption) GetPlainBytes() int64 {
+	if x != nil {
+		return x.PlainBytes
+	}
+	return 0
 }
 
 // ObservedLimit is a limit of users and prefixes.
@@ -372,13 +574,16 @@ type ObservedLimit struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Refused       uint64                 `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                            // requests, by this member, in the window
 	UsedPercent   uint64                 `protobuf:"varint,3,opt,name=used_percent,json=usedPercent,proto3" json:"used_percent,omitempty"` // of its quota, by the bound that is nearer; 0: it has none, or what there is is being counted
+	Bound         string                 `protobuf:"bytes,4,opt,name=bound,proto3" json:"bound,omitempty"`                                 // that one: keys or bytes
+	Used          int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`                                  // of it
+	Most          int64                  `protobuf:"varint,6,opt,name=most,proto3" json:"most,omitempty"`                                  // that it allows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObservedLimit) Reset() {
 	*x = ObservedLimit{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +595,7 @@ func (x *ObservedLimit) String() string {
 func (*ObservedLimit) ProtoMessage() {}
 
 func (x *ObservedLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +608,7 @@ func (x *ObservedLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedLimit.ProtoReflect.Descriptor instead.
 func (*ObservedLimit) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObservedLimit) GetName() string {
@@ -423,6 +628,27 @@ func (x *ObservedLimit) GetRefused() uint64 {
 func (x *ObservedLimit) GetUsedPercent() uint64 {
 	if x != nil {
 		return x.UsedPercent
+	}
+	return 0
+}
+
+func (x *ObservedLimit) GetBound() string {
+	if x != nil {
+		return x.Bound
+	}
+	return ""
+}
+
+func (x *ObservedLimit) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *ObservedLimit) GetMost() int64 {
+	if x != nil {
+		return x.Most
 	}
 	return 0
 }
@@ -452,7 +678,7 @@ type ObservedTraffic struct {
 
 func (x *ObservedTraffic) Reset() {
 	*x = ObservedTraffic{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -464,7 +690,7 @@ func (x *ObservedTraffic) String() string {
 func (*ObservedTraffic) ProtoMessage() {}
 
 func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -477,7 +703,7 @@ func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedTraffic.ProtoReflect.Descriptor instead.
 func (*ObservedTraffic) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ObservedTraffic) GetWrites() uint64 {
@@ -601,7 +827,7 @@ type ObservedPoint struct {
 
 func (x *ObservedPoint) Reset() {
 	*x = ObservedPoint{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +839,7 @@ func (x *ObservedPoint) String() string {
 func (*ObservedPoint) ProtoMessage() {}
 
 func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +852,7 @@ func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPoint.ProtoReflect.Descriptor instead.
 func (*ObservedPoint) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObservedPoint) GetEndedMs() int64 {
@@ -703,7 +929,7 @@ type ObservedCore struct {
 
 func (x *ObservedCore) Reset() {
 	*x = ObservedCore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +941,7 @@ func (x *ObservedCore) String() string {
 func (*ObservedCore) ProtoMessage() {}
 
 func (x *ObservedCore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +954,7 @@ func (x *ObservedCore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCore.ProtoReflect.Descriptor instead.
 func (*ObservedCore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObservedCore) GetLeader() uint64 {
@@ -858,7 +1084,7 @@ type ObservedConfig struct {
 
 func (x *ObservedConfig) Reset() {
 	*x = ObservedConfig{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1096,7 @@ func (x *ObservedConfig) String() string {
 func (*ObservedConfig) ProtoMessage() {}
 
 func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1109,7 @@ func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedConfig.ProtoReflect.Descriptor instead.
 func (*ObservedConfig) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ObservedConfig) GetIndex() uint64 {
@@ -950,7 +1176,7 @@ type ObservedMember struct {
 
 func (x *ObservedMember) Reset() {
 	*x = ObservedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1188,7 @@ func (x *ObservedMember) String() string {
 func (*ObservedMember) ProtoMessage() {}
 
 func (x *ObservedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1201,7 @@ func (x *ObservedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedMember.ProtoReflect.Descriptor instead.
 func (*ObservedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObservedMember) GetId() uint64 {
@@ -1106,7 +1332,7 @@ type ObservedPeer struct {
 
 func (x *ObservedPeer) Reset() {
 	*x = ObservedPeer{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1344,7 @@ func (x *ObservedPeer) String() string {
 func (*ObservedPeer) ProtoMessage() {}
 
 func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1357,7 @@ func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPeer.ProtoReflect.Descriptor instead.
 func (*ObservedPeer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservedPeer) GetId() uint64 {
@@ -1297,7 +1523,7 @@ type ObservedDisk struct {
 
 func (x *ObservedDisk) Reset() {
 	*x = ObservedDisk{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1535,7 @@ func (x *ObservedDisk) String() string {
 func (*ObservedDisk) ProtoMessage() {}
 
 func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1548,7 @@ func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedDisk.ProtoReflect.Descriptor instead.
 func (*ObservedDisk) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObservedDisk) GetSyncs() uint64 {
@@ -1395,7 +1621,7 @@ type ObservedStore struct {
 
 func (x *ObservedStore) Reset() {
 	*x = ObservedStore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1633,7 @@ func (x *ObservedStore) String() string {
 func (*ObservedStore) ProtoMessage() {}
 
 func (x *ObservedStore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1646,7 @@ func (x *ObservedStore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedStore.ProtoReflect.Descriptor instead.
 func (*ObservedStore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObservedStore) GetRevision() int64 {
@@ -1548,7 +1774,7 @@ type ObservedWork struct {
 
 func (x *ObservedWork) Reset() {
 	*x = ObservedWork{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1786,7 @@ func (x *ObservedWork) String() string {
 func (*ObservedWork) ProtoMessage() {}
 
 func (x *ObservedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1799,7 @@ func (x *ObservedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedWork.ProtoReflect.Descriptor instead.
 func (*ObservedWork) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ObservedWork) GetPuts() uint64 {
@@ -1753,7 +1979,7 @@ type ObservedProcess struct {
 
 func (x *ObservedProcess) Reset() {
 	*x = ObservedProcess{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1991,7 @@ func (x *ObservedProcess) String() string {
 func (*ObservedProcess) ProtoMessage() {}
 
 func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2004,7 @@ func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedProcess.ProtoReflect.Descriptor instead.
 func (*ObservedProcess) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ObservedProcess) GetMemoryLimitBytes() int64 {
@@ -1837,33 +2063,38 @@ func (x *ObservedProcess) GetProcessors() int64 {
 	return 0
 }
 
-// ObservedSink is an output of the audit's records.
-type ObservedSink struct {
+// ObservedOutput is an output of the audit's records.
+type ObservedOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Required      bool                   `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
-	Dropped       uint64                 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"` // records of the window that it had no room for
-	Blocked       bool                   `protobuf:"varint,4,opt,name=blocked,proto3" json:"blocked,omitempty"` // calls are refused because it takes no records
-	Trouble       string                 `protobuf:"bytes,5,opt,name=trouble,proto3" json:"trouble,omitempty"`  // why it takes none; empty: it does
+	Dropped       uint64                 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`                          // records of the window that it had no room for
+	Blocked       bool                   `protobuf:"varint,4,opt,name=blocked,proto3" json:"blocked,omitempty"`                          // calls are refused because it takes no records
+	Trouble       string                 `protobuf:"bytes,5,opt,name=trouble,proto3" json:"trouble,omitempty"`                           // why it takes none; empty: it does
+	Kind          string                 `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`                                 // file, journal, syslog or OTLP collector; empty: a build before 1.1
+	Records       uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`                          // that it took since the member started
+	Lost          uint64                 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`                                // that it had no room for since the member started
+	LateMs        int64                  `protobuf:"varint,9,opt,name=late_ms,json=lateMs,proto3" json:"late_ms,omitempty"`              // for so long the oldest record waits; 0: none waits
+	DeadlineMs    int64                  `protobuf:"varint,10,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"` // of a required output: calls are refused once a record waits for longer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ObservedSink) Reset() {
-	*x = ObservedSink{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+func (x *ObservedOutput) Reset() {
+	*x = ObservedOutput{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ObservedSink) String() string {
+func (x *ObservedOutput) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ObservedSink) ProtoMessage() {}
+func (*ObservedOutput) ProtoMessage() {}
 
-func (x *ObservedSink) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+func (x *ObservedOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,44 +2105,79 @@ func (x *ObservedSink) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ObservedSink.ProtoReflect.Descriptor instead.
-func (*ObservedSink) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+// Deprecated: Use ObservedOutput.ProtoReflect.Descriptor instead.
+func (*ObservedOutput) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *ObservedSink) GetName() string {
+func (x *ObservedOutput) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *ObservedSink) GetRequired() bool {
+func (x *ObservedOutput) GetRequired() bool {
 	if x != nil {
 		return x.Required
 	}
 	return false
 }
 
-func (x *ObservedSink) GetDropped() uint64 {
+func (x *ObservedOutput) GetDropped() uint64 {
 	if x != nil {
 		return x.Dropped
 	}
 	return 0
 }
 
-func (x *ObservedSink) GetBlocked() bool {
+func (x *ObservedOutput) GetBlocked() bool {
 	if x != nil {
 		return x.Blocked
 	}
 	return false
 }
 
-func (x *ObservedSink) GetTrouble() string {
+func (x *ObservedOutput) GetTrouble() string {
 	if x != nil {
 		return x.Trouble
 	}
 	return ""
+}
+
+func (x *ObservedOutput) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ObservedOutput) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *ObservedOutput) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *ObservedOutput) GetLateMs() int64 {
+	if x != nil {
+		return x.LateMs
+	}
+	return 0
+}
+
+func (x *ObservedOutput) GetDeadlineMs() int64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
 }
 
 type ObservedPart struct {
@@ -1925,7 +2191,7 @@ type ObservedPart struct {
 
 func (x *ObservedPart) Reset() {
 	*x = ObservedPart{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2203,7 @@ func (x *ObservedPart) String() string {
 func (*ObservedPart) ProtoMessage() {}
 
 func (x *ObservedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2216,7 @@ func (x *ObservedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPart.ProtoReflect.Descriptor instead.
 func (*ObservedPart) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObservedPart) GetName() string {
@@ -1986,7 +2252,7 @@ type ObservedCertificate struct {
 
 func (x *ObservedCertificate) Reset() {
 	*x = ObservedCertificate{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2264,7 @@ func (x *ObservedCertificate) String() string {
 func (*ObservedCertificate) ProtoMessage() {}
 
 func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2277,7 @@ func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCertificate.ProtoReflect.Descriptor instead.
 func (*ObservedCertificate) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ObservedCertificate) GetPort() string {
@@ -2052,7 +2318,7 @@ type ObservedAlarm struct {
 
 func (x *ObservedAlarm) Reset() {
 	*x = ObservedAlarm{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2330,7 @@ func (x *ObservedAlarm) String() string {
 func (*ObservedAlarm) ProtoMessage() {}
 
 func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2343,7 @@ func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedAlarm.ProtoReflect.Descriptor instead.
 func (*ObservedAlarm) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ObservedAlarm) GetKind() string {
@@ -2109,7 +2375,7 @@ type ObservedJob struct {
 
 func (x *ObservedJob) Reset() {
 	*x = ObservedJob{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2387,7 @@ func (x *ObservedJob) String() string {
 func (*ObservedJob) ProtoMessage() {}
 
 func (x *ObservedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2400,7 @@ func (x *ObservedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedJob.ProtoReflect.Descriptor instead.
 func (*ObservedJob) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ObservedJob) GetId() uint64 {
@@ -2216,7 +2482,7 @@ type ObservedBackup struct {
 
 func (x *ObservedBackup) Reset() {
 	*x = ObservedBackup{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2494,7 @@ func (x *ObservedBackup) String() string {
 func (*ObservedBackup) ProtoMessage() {}
 
 func (x *ObservedBackup) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2507,7 @@ func (x *ObservedBackup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedBackup.ProtoReflect.Descriptor instead.
 func (*ObservedBackup) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ObservedBackup) GetOn() bool {
@@ -2397,7 +2663,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2675,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2688,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -2468,7 +2734,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2746,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2759,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -2540,7 +2806,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[22]
+	mi := &file_quoratepb_doctor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2818,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[22]
+	mi := &file_quoratepb_doctor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2831,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{22}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -2633,7 +2899,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\xf1\b\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xe1\t\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2664,12 +2930,38 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
 	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x122\n" +
 	"\x06backup\x18\x19 \x01(\v2\x1a.quorate.v1.ObservedBackupR\x06backup\x121\n" +
-	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x12.\n" +
-	"\x05audit\x18( \x03(\v2\x18.quorate.v1.ObservedSinkR\x05audit\"`\n" +
+	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x120\n" +
+	"\x05audit\x18( \x03(\v2\x1a.quorate.v1.ObservedOutputR\x05audit\x12>\n" +
+	"\n" +
+	"encryption\x18) \x01(\v2\x1e.quorate.v1.ObservedEncryptionR\n" +
+	"encryption\x12,\n" +
+	"\x04keys\x18, \x01(\v2\x18.quorate.v1.ObservedKeysR\x04keys\"\x93\x01\n" +
+	"\fObservedKeys\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x1d\n" +
+	"\n" +
+	"wrapped_by\x18\x02 \x01(\tR\twrappedBy\x12\x18\n" +
+	"\acurrent\x18\x03 \x01(\tR\acurrent\x12\x18\n" +
+	"\atrouble\x18\x04 \x01(\tR\atrouble\x12\x14\n" +
+	"\x05asked\x18\x05 \x01(\bR\x05asked\"\x87\x02\n" +
+	"\x12ObservedEncryption\x12\x1c\n" +
+	"\tencrypted\x18\x01 \x01(\bR\tencrypted\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x1d\n" +
+	"\n" +
+	"created_ms\x18\x04 \x01(\x03R\tcreatedMs\x12\x12\n" +
+	"\x04keys\x18\x05 \x01(\x03R\x04keys\x12\x18\n" +
+	"\acounted\x18\x06 \x01(\bR\acounted\x12\x14\n" +
+	"\x05bytes\x18\a \x01(\x03R\x05bytes\x12!\n" +
+	"\fformer_bytes\x18\b \x01(\x03R\vformerBytes\x12\x1f\n" +
+	"\vplain_bytes\x18\t \x01(\x03R\n" +
+	"plainBytes\"\x9e\x01\n" +
 	"\rObservedLimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x04R\arefused\x12!\n" +
-	"\fused_percent\x18\x03 \x01(\x04R\vusedPercent\"\xb9\x03\n" +
+	"\fused_percent\x18\x03 \x01(\x04R\vusedPercent\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\tR\x05bound\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x12\n" +
+	"\x04most\x18\x06 \x01(\x03R\x04most\"\xb9\x03\n" +
 	"\x0fObservedTraffic\x12\x16\n" +
 	"\x06writes\x18\x01 \x01(\x04R\x06writes\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x04R\aoffered\x12\x19\n" +
@@ -2832,13 +3124,20 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\fprocessor_us\x18\a \x01(\x03R\vprocessorUs\x12\x1e\n" +
 	"\n" +
 	"processors\x18\b \x01(\x03R\n" +
-	"processors\"\x8c\x01\n" +
-	"\fObservedSink\x12\x12\n" +
+	"processors\"\x8a\x02\n" +
+	"\x0eObservedOutput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brequired\x18\x02 \x01(\bR\brequired\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x18\n" +
 	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x18\n" +
-	"\atrouble\x18\x05 \x01(\tR\atrouble\"Y\n" +
+	"\atrouble\x18\x05 \x01(\tR\atrouble\x12\x12\n" +
+	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x18\n" +
+	"\arecords\x18\a \x01(\x04R\arecords\x12\x12\n" +
+	"\x04lost\x18\b \x01(\x04R\x04lost\x12\x17\n" +
+	"\alate_ms\x18\t \x01(\x03R\x06lateMs\x12\x1f\n" +
+	"\vdeadline_ms\x18\n" +
+	" \x01(\x03R\n" +
+	"deadlineMs\"Y\n" +
 	"\fObservedPart\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1f\n" +
@@ -2920,62 +3219,66 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
 	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
 	(*Observation)(nil),         // 2: quorate.v1.Observation
-	(*ObservedLimit)(nil),       // 3: quorate.v1.ObservedLimit
-	(*ObservedTraffic)(nil),     // 4: quorate.v1.ObservedTraffic
-	(*ObservedPoint)(nil),       // 5: quorate.v1.ObservedPoint
-	(*ObservedCore)(nil),        // 6: quorate.v1.ObservedCore
-	(*ObservedConfig)(nil),      // 7: quorate.v1.ObservedConfig
-	(*ObservedMember)(nil),      // 8: quorate.v1.ObservedMember
-	(*ObservedPeer)(nil),        // 9: quorate.v1.ObservedPeer
-	(*ObservedDisk)(nil),        // 10: quorate.v1.ObservedDisk
-	(*ObservedStore)(nil),       // 11: quorate.v1.ObservedStore
-	(*ObservedWork)(nil),        // 12: quorate.v1.ObservedWork
-	(*ObservedProcess)(nil),     // 13: quorate.v1.ObservedProcess
-	(*ObservedSink)(nil),        // 14: quorate.v1.ObservedSink
-	(*ObservedPart)(nil),        // 15: quorate.v1.ObservedPart
-	(*ObservedCertificate)(nil), // 16: quorate.v1.ObservedCertificate
-	(*ObservedAlarm)(nil),       // 17: quorate.v1.ObservedAlarm
-	(*ObservedJob)(nil),         // 18: quorate.v1.ObservedJob
-	(*ObservedBackup)(nil),      // 19: quorate.v1.ObservedBackup
-	(*ObservedSecurity)(nil),    // 20: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 21: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 22: quorate.v1.CollectedMember
+	(*ObservedKeys)(nil),        // 3: quorate.v1.ObservedKeys
+	(*ObservedEncryption)(nil),  // 4: quorate.v1.ObservedEncryption
+	(*ObservedLimit)(nil),       // 5: quorate.v1.ObservedLimit
+	(*ObservedTraffic)(nil),     // 6: quorate.v1.ObservedTraffic
+	(*ObservedPoint)(nil),       // 7: quorate.v1.ObservedPoint
+	(*ObservedCore)(nil),        // 8: quorate.v1.ObservedCore
+	(*ObservedConfig)(nil),      // 9: quorate.v1.ObservedConfig
+	(*ObservedMember)(nil),      // 10: quorate.v1.ObservedMember
+	(*ObservedPeer)(nil),        // 11: quorate.v1.ObservedPeer
+	(*ObservedDisk)(nil),        // 12: quorate.v1.ObservedDisk
+	(*ObservedStore)(nil),       // 13: quorate.v1.ObservedStore
+	(*ObservedWork)(nil),        // 14: quorate.v1.ObservedWork
+	(*ObservedProcess)(nil),     // 15: quorate.v1.ObservedProcess
+	(*ObservedOutput)(nil),      // 16: quorate.v1.ObservedOutput
+	(*ObservedPart)(nil),        // 17: quorate.v1.ObservedPart
+	(*ObservedCertificate)(nil), // 18: quorate.v1.ObservedCertificate
+	(*ObservedAlarm)(nil),       // 19: quorate.v1.ObservedAlarm
+	(*ObservedJob)(nil),         // 20: quorate.v1.ObservedJob
+	(*ObservedBackup)(nil),      // 21: quorate.v1.ObservedBackup
+	(*ObservedSecurity)(nil),    // 22: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 23: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 24: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
-	6,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
-	7,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
-	9,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
-	10, // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
-	11, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
-	12, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
-	13, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
-	16, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
-	17, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
-	18, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	20, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
-	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
-	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
-	19, // 13: quorate.v1.Observation.backup:type_name -> quorate.v1.ObservedBackup
-	3,  // 14: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
-	14, // 15: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedSink
-	8,  // 16: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	15, // 17: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	22, // 18: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	2,  // 19: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 20: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 21: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
-	2,  // 22: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	21, // 23: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
-	22, // [22:24] is the sub-list for method output_type
-	20, // [20:22] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	8,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
+	9,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
+	11, // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
+	12, // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
+	13, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
+	14, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
+	15, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
+	18, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
+	19, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
+	20, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
+	22, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	6,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
+	7,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
+	21, // 13: quorate.v1.Observation.backup:type_name -> quorate.v1.ObservedBackup
+	5,  // 14: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
+	16, // 15: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedOutput
+	4,  // 16: quorate.v1.Observation.encryption:type_name -> quorate.v1.ObservedEncryption
+	3,  // 17: quorate.v1.Observation.keys:type_name -> quorate.v1.ObservedKeys
+	10, // 18: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	17, // 19: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	24, // 20: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 21: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 22: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 23: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 24: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	23, // 25: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	24, // [24:26] is the sub-list for method output_type
+	22, // [22:24] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2989,7 +3292,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -312,6 +312,284 @@ func (x *KeyVersion) GetBefore() *Moment {
 	return nil
 }
 
+type ChangesRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Key            []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	RangeEnd       []byte                 `protobuf:"bytes,2,opt,name=range_end,json=rangeEnd,proto3" json:"range_end,omitempty"`                    // as in etcd's RangeRequest
+	BeforeRevision int64                  `protobuf:"varint,3,opt,name=before_revision,json=beforeRevision,proto3" json:"before_revision,omitempty"` // only changes of revisions below it; 0: all that are kept
+	Limit          int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`                                         // changes, at most 1000; 0: 1000
+	Page           []byte                 `protobuf:"bytes,5,opt,name=page,proto3" json:"page,omitempty"`                                            // next_page of the answer before; before_revision does not count then
+	Linearizable   bool                   `protobuf:"varint,6,opt,name=linearizable,proto3" json:"linearizable,omitempty"`                           // as in VersionsRequest
+	Authors        bool                   `protobuf:"varint,7,opt,name=authors,proto3" json:"authors,omitempty"`                                     // with author, after and before of each change
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ChangesRequest) Reset() {
+	*x = ChangesRequest{}
+	mi := &file_quoratepb_history_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesRequest) ProtoMessage() {}
+
+func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_history_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
+func (*ChangesRequest) Descriptor() ([]byte, []int) {
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ChangesRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ChangesRequest) GetRangeEnd() []byte {
+	if x != nil {
+		return x.RangeEnd
+	}
+	return nil
+}
+
+func (x *ChangesRequest) GetBeforeRevision() int64 {
+	if x != nil {
+		return x.BeforeRevision
+	}
+	return 0
+}
+
+func (x *ChangesRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ChangesRequest) GetPage() []byte {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
+func (x *ChangesRequest) GetLinearizable() bool {
+	if x != nil {
+		return x.Linearizable
+	}
+	return false
+}
+
+func (x *ChangesRequest) GetAuthors() bool {
+	if x != nil {
+		return x.Authors
+	}
+	return false
+}
+
+type ChangesAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	MemberId      uint64                 `protobuf:"varint,2,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	Revision      int64                  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	FirstRevision int64                  `protobuf:"varint,4,opt,name=first_revision,json=firstRevision,proto3" json:"first_revision,omitempty"` // changes of this revision are told if nothing was compacted yet
+	Changes       []*KeyChange           `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
+	NextPage      []byte                 `protobuf:"bytes,6,opt,name=next_page,json=nextPage,proto3" json:"next_page,omitempty"`  // empty: no earlier change is kept; it is good at any member, and at any time
+	LookedAt      int64                  `protobuf:"varint,7,opt,name=looked_at,json=lookedAt,proto3" json:"looked_at,omitempty"` // changes, for this answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangesAnswer) Reset() {
+	*x = ChangesAnswer{}
+	mi := &file_quoratepb_history_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangesAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangesAnswer) ProtoMessage() {}
+
+func (x *ChangesAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_history_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangesAnswer.ProtoReflect.Descriptor instead.
+func (*ChangesAnswer) Descriptor() ([]byte, []int) {
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ChangesAnswer) GetClusterId() uint64 {
+	if x != nil {
+		return x.ClusterId
+	}
+	return 0
+}
+
+func (x *ChangesAnswer) GetMemberId() uint64 {
+	if x != nil {
+		return x.MemberId
+	}
+	return 0
+}
+
+func (x *ChangesAnswer) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ChangesAnswer) GetFirstRevision() int64 {
+	if x != nil {
+		return x.FirstRevision
+	}
+	return 0
+}
+
+func (x *ChangesAnswer) GetChanges() []*KeyChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *ChangesAnswer) GetNextPage() []byte {
+	if x != nil {
+		return x.NextPage
+	}
+	return nil
+}
+
+func (x *ChangesAnswer) GetLookedAt() int64 {
+	if x != nil {
+		return x.LookedAt
+	}
+	return 0
+}
+
+// KeyChange is what a revision did to one key. A transaction may change a key more than once.
+type KeyChange struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Key         []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	ModRevision int64                  `protobuf:"varint,2,opt,name=mod_revision,json=modRevision,proto3" json:"mod_revision,omitempty"`
+	Created     bool                   `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
+	Deleted     bool                   `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"` // neither: the key was there before, and has another value, or lease
+	// By whom and between which times, as in KeyVersion.
+	Author        *Author `protobuf:"bytes,5,opt,name=author,proto3" json:"author,omitempty"`
+	After         *Moment `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`
+	Before        *Moment `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyChange) Reset() {
+	*x = KeyChange{}
+	mi := &file_quoratepb_history_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyChange) ProtoMessage() {}
+
+func (x *KeyChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_history_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyChange.ProtoReflect.Descriptor instead.
+func (*KeyChange) Descriptor() ([]byte, []int) {
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *KeyChange) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *KeyChange) GetModRevision() int64 {
+	if x != nil {
+		return x.ModRevision
+	}
+	return 0
+}
+
+func (x *KeyChange) GetCreated() bool {
+	if x != nil {
+		return x.Created
+	}
+	return false
+}
+
+func (x *KeyChange) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *KeyChange) GetAuthor() *Author {
+	if x != nil {
+		return x.Author
+	}
+	return nil
+}
+
+func (x *KeyChange) GetAfter() *Moment {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *KeyChange) GetBefore() *Moment {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
 // Author is who made a change.
 type Author struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -330,7 +608,7 @@ type Author struct {
 
 func (x *Author) Reset() {
 	*x = Author{}
-	mi := &file_quoratepb_history_proto_msgTypes[3]
+	mi := &file_quoratepb_history_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +620,7 @@ func (x *Author) String() string {
 func (*Author) ProtoMessage() {}
 
 func (x *Author) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[3]
+	mi := &file_quoratepb_history_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +633,7 @@ func (x *Author) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Author.ProtoReflect.Descriptor instead.
 func (*Author) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Author) GetUser() string {
@@ -422,7 +700,7 @@ type Moment struct {
 
 func (x *Moment) Reset() {
 	*x = Moment{}
-	mi := &file_quoratepb_history_proto_msgTypes[4]
+	mi := &file_quoratepb_history_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +712,7 @@ func (x *Moment) String() string {
 func (*Moment) ProtoMessage() {}
 
 func (x *Moment) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[4]
+	mi := &file_quoratepb_history_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +725,7 @@ func (x *Moment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moment.ProtoReflect.Descriptor instead.
 func (*Moment) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Moment) GetUnixMs() int64 {
@@ -488,7 +766,7 @@ type RevisionAtRequest struct {
 
 func (x *RevisionAtRequest) Reset() {
 	*x = RevisionAtRequest{}
-	mi := &file_quoratepb_history_proto_msgTypes[5]
+	mi := &file_quoratepb_history_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +778,7 @@ func (x *RevisionAtRequest) String() string {
 func (*RevisionAtRequest) ProtoMessage() {}
 
 func (x *RevisionAtRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[5]
+	mi := &file_quoratepb_history_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +791,7 @@ func (x *RevisionAtRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionAtRequest.ProtoReflect.Descriptor instead.
 func (*RevisionAtRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RevisionAtRequest) GetUnixMs() int64 {
@@ -551,7 +829,7 @@ type RevisionAtAnswer struct {
 
 func (x *RevisionAtAnswer) Reset() {
 	*x = RevisionAtAnswer{}
-	mi := &file_quoratepb_history_proto_msgTypes[6]
+	mi := &file_quoratepb_history_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +841,7 @@ func (x *RevisionAtAnswer) String() string {
 func (*RevisionAtAnswer) ProtoMessage() {}
 
 func (x *RevisionAtAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[6]
+	mi := &file_quoratepb_history_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +854,7 @@ func (x *RevisionAtAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionAtAnswer.ProtoReflect.Descriptor instead.
 func (*RevisionAtAnswer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RevisionAtAnswer) GetClusterId() uint64 {
@@ -654,13 +932,14 @@ type DeletedRequest struct {
 	Limit         int64  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`               // keys, at most 1000; 0: 1000
 	Page          []byte `protobuf:"bytes,6,opt,name=page,proto3" json:"page,omitempty"`                  // next_page of the answer before, to the same request
 	Linearizable  bool   `protobuf:"varint,7,opt,name=linearizable,proto3" json:"linearizable,omitempty"` // as in VersionsRequest
+	Authors       bool   `protobuf:"varint,8,opt,name=authors,proto3" json:"authors,omitempty"`           // with author, after and before of each deletion
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeletedRequest) Reset() {
 	*x = DeletedRequest{}
-	mi := &file_quoratepb_history_proto_msgTypes[7]
+	mi := &file_quoratepb_history_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +951,7 @@ func (x *DeletedRequest) String() string {
 func (*DeletedRequest) ProtoMessage() {}
 
 func (x *DeletedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[7]
+	mi := &file_quoratepb_history_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +964,7 @@ func (x *DeletedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletedRequest.ProtoReflect.Descriptor instead.
 func (*DeletedRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeletedRequest) GetKey() []byte {
@@ -737,6 +1016,13 @@ func (x *DeletedRequest) GetLinearizable() bool {
 	return false
 }
 
+func (x *DeletedRequest) GetAuthors() bool {
+	if x != nil {
+		return x.Authors
+	}
+	return false
+}
+
 type DeletedAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId     uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -754,7 +1040,7 @@ type DeletedAnswer struct {
 
 func (x *DeletedAnswer) Reset() {
 	*x = DeletedAnswer{}
-	mi := &file_quoratepb_history_proto_msgTypes[8]
+	mi := &file_quoratepb_history_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +1052,7 @@ func (x *DeletedAnswer) String() string {
 func (*DeletedAnswer) ProtoMessage() {}
 
 func (x *DeletedAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[8]
+	mi := &file_quoratepb_history_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +1065,7 @@ func (x *DeletedAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletedAnswer.ProtoReflect.Descriptor instead.
 func (*DeletedAnswer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeletedAnswer) GetClusterId() uint64 {
@@ -839,13 +1125,17 @@ type DeletedKey struct {
 	Was             *KeyVersion            `protobuf:"bytes,4,opt,name=was,proto3" json:"was,omitempty"`                                                 // without its value
 	Now             *KeyVersion            `protobuf:"bytes,5,opt,name=now,proto3" json:"now,omitempty"`                                                 // the key as it exists now, without its value; absent: it does not
 	Same            bool                   `protobuf:"varint,6,opt,name=same,proto3" json:"same,omitempty"`                                              // it exists now with the same value
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// By whom and between which times deleted_revision deleted it, as in KeyVersion; absent if it was not deleted.
+	Author        *Author `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	After         *Moment `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	Before        *Moment `protobuf:"bytes,9,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeletedKey) Reset() {
 	*x = DeletedKey{}
-	mi := &file_quoratepb_history_proto_msgTypes[9]
+	mi := &file_quoratepb_history_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1147,7 @@ func (x *DeletedKey) String() string {
 func (*DeletedKey) ProtoMessage() {}
 
 func (x *DeletedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_history_proto_msgTypes[9]
+	mi := &file_quoratepb_history_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1160,7 @@ func (x *DeletedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletedKey.ProtoReflect.Descriptor instead.
 func (*DeletedKey) Descriptor() ([]byte, []int) {
-	return file_quoratepb_history_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_history_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeletedKey) GetKey() []byte {
@@ -915,6 +1205,27 @@ func (x *DeletedKey) GetSame() bool {
 	return false
 }
 
+func (x *DeletedKey) GetAuthor() *Author {
+	if x != nil {
+		return x.Author
+	}
+	return nil
+}
+
+func (x *DeletedKey) GetAfter() *Moment {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *DeletedKey) GetBefore() *Moment {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
 var File_quoratepb_history_proto protoreflect.FileDescriptor
 
 const file_quoratepb_history_proto_rawDesc = "" +
@@ -949,7 +1260,32 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\x06author\x18\b \x01(\v2\x12.quorate.v1.AuthorR\x06author\x12(\n" +
 	"\x05after\x18\t \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
 	"\x06before\x18\n" +
-	" \x01(\v2\x12.quorate.v1.MomentR\x06before\"\xcf\x01\n" +
+	" \x01(\v2\x12.quorate.v1.MomentR\x06before\"\xd0\x01\n" +
+	"\x0eChangesRequest\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x1b\n" +
+	"\trange_end\x18\x02 \x01(\fR\brangeEnd\x12'\n" +
+	"\x0fbefore_revision\x18\x03 \x01(\x03R\x0ebeforeRevision\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
+	"\x04page\x18\x05 \x01(\fR\x04page\x12\"\n" +
+	"\flinearizable\x18\x06 \x01(\bR\flinearizable\x12\x18\n" +
+	"\aauthors\x18\a \x01(\bR\aauthors\"\xf9\x01\n" +
+	"\rChangesAnswer\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
+	"\tmember_id\x18\x02 \x01(\x04R\bmemberId\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12%\n" +
+	"\x0efirst_revision\x18\x04 \x01(\x03R\rfirstRevision\x12/\n" +
+	"\achanges\x18\x05 \x03(\v2\x15.quorate.v1.KeyChangeR\achanges\x12\x1b\n" +
+	"\tnext_page\x18\x06 \x01(\fR\bnextPage\x12\x1b\n" +
+	"\tlooked_at\x18\a \x01(\x03R\blookedAt\"\xf6\x01\n" +
+	"\tKeyChange\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12!\n" +
+	"\fmod_revision\x18\x02 \x01(\x03R\vmodRevision\x12\x18\n" +
+	"\acreated\x18\x03 \x01(\bR\acreated\x12\x18\n" +
+	"\adeleted\x18\x04 \x01(\bR\adeleted\x12*\n" +
+	"\x06author\x18\x05 \x01(\v2\x12.quorate.v1.AuthorR\x06author\x12(\n" +
+	"\x05after\x18\x06 \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
+	"\x06before\x18\a \x01(\v2\x12.quorate.v1.MomentR\x06before\"\xcf\x01\n" +
 	"\x06Author\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x1f\n" +
 	"\vuser_hidden\x18\x02 \x01(\bR\n" +
@@ -977,7 +1313,7 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\aat_most\x18\x06 \x01(\x03R\x06atMost\x12(\n" +
 	"\x05after\x18\a \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
 	"\x06before\x18\b \x01(\v2\x12.quorate.v1.MomentR\x06before\x12.\n" +
-	"\brepeated\x18\t \x01(\v2\x12.quorate.v1.MomentR\brepeated\"\xca\x01\n" +
+	"\brepeated\x18\t \x01(\v2\x12.quorate.v1.MomentR\brepeated\"\xe4\x01\n" +
 	"\x0eDeletedRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x1b\n" +
 	"\trange_end\x18\x02 \x01(\fR\brangeEnd\x12\x1f\n" +
@@ -986,7 +1322,8 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\bexisting\x18\x04 \x01(\bR\bexisting\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04page\x18\x06 \x01(\fR\x04page\x12\"\n" +
-	"\flinearizable\x18\a \x01(\bR\flinearizable\"\xf4\x01\n" +
+	"\flinearizable\x18\a \x01(\bR\flinearizable\x12\x18\n" +
+	"\aauthors\x18\b \x01(\bR\aauthors\"\xf4\x01\n" +
 	"\rDeletedAnswer\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -995,7 +1332,7 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\x0efirst_revision\x18\x04 \x01(\x03R\rfirstRevision\x12*\n" +
 	"\x04keys\x18\x05 \x03(\v2\x16.quorate.v1.DeletedKeyR\x04keys\x12\x1b\n" +
 	"\tnext_page\x18\x06 \x01(\fR\bnextPage\x12\x1b\n" +
-	"\tlooked_at\x18\a \x01(\x03R\blookedAt\"\xd6\x01\n" +
+	"\tlooked_at\x18\a \x01(\x03R\blookedAt\"\xd8\x02\n" +
 	"\n" +
 	"DeletedKey\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12)\n" +
@@ -1003,10 +1340,14 @@ const file_quoratepb_history_proto_rawDesc = "" +
 	"\rread_revision\x18\x03 \x01(\x03R\freadRevision\x12(\n" +
 	"\x03was\x18\x04 \x01(\v2\x16.quorate.v1.KeyVersionR\x03was\x12(\n" +
 	"\x03now\x18\x05 \x01(\v2\x16.quorate.v1.KeyVersionR\x03now\x12\x12\n" +
-	"\x04same\x18\x06 \x01(\bR\x04same2\xdb\x01\n" +
+	"\x04same\x18\x06 \x01(\bR\x04same\x12*\n" +
+	"\x06author\x18\a \x01(\v2\x12.quorate.v1.AuthorR\x06author\x12(\n" +
+	"\x05after\x18\b \x01(\v2\x12.quorate.v1.MomentR\x05after\x12*\n" +
+	"\x06before\x18\t \x01(\v2\x12.quorate.v1.MomentR\x06before2\x9d\x02\n" +
 	"\aHistory\x12C\n" +
 	"\bVersions\x12\x1b.quorate.v1.VersionsRequest\x1a\x1a.quorate.v1.VersionsAnswer\x12@\n" +
-	"\aDeleted\x12\x1a.quorate.v1.DeletedRequest\x1a\x19.quorate.v1.DeletedAnswer\x12I\n" +
+	"\aDeleted\x12\x1a.quorate.v1.DeletedRequest\x1a\x19.quorate.v1.DeletedAnswer\x12@\n" +
+	"\aChanges\x12\x1a.quorate.v1.ChangesRequest\x1a\x19.quorate.v1.ChangesAnswer\x12I\n" +
 	"\n" +
 	"RevisionAt\x12\x1d.quorate.v1.RevisionAtRequest\x1a\x1c.quorate.v1.RevisionAtAnswerB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 
@@ -1022,41 +1363,53 @@ func file_quoratepb_history_proto_rawDescGZIP() []byte {
 	return file_quoratepb_history_proto_rawDescData
 }
 
-var file_quoratepb_history_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_quoratepb_history_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_quoratepb_history_proto_goTypes = []any{
 	(*VersionsRequest)(nil),   // 0: quorate.v1.VersionsRequest
 	(*VersionsAnswer)(nil),    // 1: quorate.v1.VersionsAnswer
 	(*KeyVersion)(nil),        // 2: quorate.v1.KeyVersion
-	(*Author)(nil),            // 3: quorate.v1.Author
-	(*Moment)(nil),            // 4: quorate.v1.Moment
-	(*RevisionAtRequest)(nil), // 5: quorate.v1.RevisionAtRequest
-	(*RevisionAtAnswer)(nil),  // 6: quorate.v1.RevisionAtAnswer
-	(*DeletedRequest)(nil),    // 7: quorate.v1.DeletedRequest
-	(*DeletedAnswer)(nil),     // 8: quorate.v1.DeletedAnswer
-	(*DeletedKey)(nil),        // 9: quorate.v1.DeletedKey
+	(*ChangesRequest)(nil),    // 3: quorate.v1.ChangesRequest
+	(*ChangesAnswer)(nil),     // 4: quorate.v1.ChangesAnswer
+	(*KeyChange)(nil),         // 5: quorate.v1.KeyChange
+	(*Author)(nil),            // 6: quorate.v1.Author
+	(*Moment)(nil),            // 7: quorate.v1.Moment
+	(*RevisionAtRequest)(nil), // 8: quorate.v1.RevisionAtRequest
+	(*RevisionAtAnswer)(nil),  // 9: quorate.v1.RevisionAtAnswer
+	(*DeletedRequest)(nil),    // 10: quorate.v1.DeletedRequest
+	(*DeletedAnswer)(nil),     // 11: quorate.v1.DeletedAnswer
+	(*DeletedKey)(nil),        // 12: quorate.v1.DeletedKey
 }
 var file_quoratepb_history_proto_depIdxs = []int32{
 	2,  // 0: quorate.v1.VersionsAnswer.versions:type_name -> quorate.v1.KeyVersion
-	3,  // 1: quorate.v1.KeyVersion.author:type_name -> quorate.v1.Author
-	4,  // 2: quorate.v1.KeyVersion.after:type_name -> quorate.v1.Moment
-	4,  // 3: quorate.v1.KeyVersion.before:type_name -> quorate.v1.Moment
-	4,  // 4: quorate.v1.RevisionAtAnswer.after:type_name -> quorate.v1.Moment
-	4,  // 5: quorate.v1.RevisionAtAnswer.before:type_name -> quorate.v1.Moment
-	4,  // 6: quorate.v1.RevisionAtAnswer.repeated:type_name -> quorate.v1.Moment
-	9,  // 7: quorate.v1.DeletedAnswer.keys:type_name -> quorate.v1.DeletedKey
-	2,  // 8: quorate.v1.DeletedKey.was:type_name -> quorate.v1.KeyVersion
-	2,  // 9: quorate.v1.DeletedKey.now:type_name -> quorate.v1.KeyVersion
-	0,  // 10: quorate.v1.History.Versions:input_type -> quorate.v1.VersionsRequest
-	7,  // 11: quorate.v1.History.Deleted:input_type -> quorate.v1.DeletedRequest
-	5,  // 12: quorate.v1.History.RevisionAt:input_type -> quorate.v1.RevisionAtRequest
-	1,  // 13: quorate.v1.History.Versions:output_type -> quorate.v1.VersionsAnswer
-	8,  // 14: quorate.v1.History.Deleted:output_type -> quorate.v1.DeletedAnswer
-	6,  // 15: quorate.v1.History.RevisionAt:output_type -> quorate.v1.RevisionAtAnswer
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	6,  // 1: quorate.v1.KeyVersion.author:type_name -> quorate.v1.Author
+	7,  // 2: quorate.v1.KeyVersion.after:type_name -> quorate.v1.Moment
+	7,  // 3: quorate.v1.KeyVersion.before:type_name -> quorate.v1.Moment
+	5,  // 4: quorate.v1.ChangesAnswer.changes:type_name -> quorate.v1.KeyChange
+	6,  // 5: quorate.v1.KeyChange.author:type_name -> quorate.v1.Author
+	7,  // 6: quorate.v1.KeyChange.after:type_name -> quorate.v1.Moment
+	7,  // 7: quorate.v1.KeyChange.before:type_name -> quorate.v1.Moment
+	7,  // 8: quorate.v1.RevisionAtAnswer.after:type_name -> quorate.v1.Moment
+	7,  // 9: quorate.v1.RevisionAtAnswer.before:type_name -> quorate.v1.Moment
+	7,  // 10: quorate.v1.RevisionAtAnswer.repeated:type_name -> quorate.v1.Moment
+	12, // 11: quorate.v1.DeletedAnswer.keys:type_name -> quorate.v1.DeletedKey
+	2,  // 12: quorate.v1.DeletedKey.was:type_name -> quorate.v1.KeyVersion
+	2,  // 13: quorate.v1.DeletedKey.now:type_name -> quorate.v1.KeyVersion
+	6,  // 14: quorate.v1.DeletedKey.author:type_name -> quorate.v1.Author
+	7,  // 15: quorate.v1.DeletedKey.after:type_name -> quorate.v1.Moment
+	7,  // 16: quorate.v1.DeletedKey.before:type_name -> quorate.v1.Moment
+	0,  // 17: quorate.v1.History.Versions:input_type -> quorate.v1.VersionsRequest
+	10, // 18: quorate.v1.History.Deleted:input_type -> quorate.v1.DeletedRequest
+	3,  // 19: quorate.v1.History.Changes:input_type -> quorate.v1.ChangesRequest
+	8,  // 20: quorate.v1.History.RevisionAt:input_type -> quorate.v1.RevisionAtRequest
+	1,  // 21: quorate.v1.History.Versions:output_type -> quorate.v1.VersionsAnswer
+	11, // 22: quorate.v1.History.Deleted:output_type -> quorate.v1.DeletedAnswer
+	4,  // 23: quorate.v1.History.Changes:output_type -> quorate.v1.ChangesAnswer
+	9,  // 24: quorate.v1.History.RevisionAt:output_type -> quorate.v1.RevisionAtAnswer
+	21, // [21:25] is the sub-list for method output_type
+	17, // [17:21] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_history_proto_init() }
@@ -1070,7 +1423,7 @@ func file_quoratepb_history_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_history_proto_rawDesc), len(file_quoratepb_history_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	History_Versions_FullMethodName   = "/quorate.v1.History/Versions"
 	History_Deleted_FullMethodName    = "/quorate.v1.History/Deleted"
+	History_Changes_FullMethodName    = "/quorate.v1.History/Changes"
 	History_RevisionAt_FullMethodName = "/quorate.v1.History/RevisionAt"
 )
 
@@ -41,6 +42,9 @@ type HistoryClient interface {
 	Versions(ctx context.Context, in *VersionsRequest, opts ...grpc.CallOption) (*VersionsAnswer, error)
 	// Deleted returns keys of a range that are gone and can still be read at an earlier revision, in the order of keys.
 	Deleted(ctx context.Context, in *DeletedRequest, opts ...grpc.CallOption) (*DeletedAnswer, error)
+	// Changes returns the changes of all keys of a range, the newest first. It looks at the changes of other keys, too: an answer may
+	// have none, and a next page.
+	Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (*ChangesAnswer, error)
 	// RevisionAt returns which revisions the store may have had at a time. Any user may ask.
 	RevisionAt(ctx context.Context, in *RevisionAtRequest, opts ...grpc.CallOption) (*RevisionAtAnswer, error)
 }
@@ -73,6 +77,16 @@ func (c *historyClient) Deleted(ctx context.Context, in *DeletedRequest, opts ..
 	return out, nil
 }
 
+func (c *historyClient) Changes(ctx context.Context, in *ChangesRequest, opts ...grpc.CallOption) (*ChangesAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangesAnswer)
+	err := c.cc.Invoke(ctx, History_Changes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *historyClient) RevisionAt(ctx context.Context, in *RevisionAtRequest, opts ...grpc.CallOption) (*RevisionAtAnswer, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RevisionAtAnswer)
@@ -97,6 +111,9 @@ type HistoryServer interface {
 	Versions(context.Context, *VersionsRequest) (*VersionsAnswer, error)
 	// Deleted returns keys of a range that are gone and can still be read at an earlier revision, in the order of keys.
 	Deleted(context.Context, *DeletedRequest) (*DeletedAnswer, error)
+	// Changes returns the changes of all keys of a range, the newest first. It looks at the changes of other keys, too: an answer may
+	// have none, and a next page.
+	Changes(context.Context, *ChangesRequest) (*ChangesAnswer, error)
 	// RevisionAt returns which revisions the store may have had at a time. Any user may ask.
 	RevisionAt(context.Context, *RevisionAtRequest) (*RevisionAtAnswer, error)
 	mustEmbedUnimplementedHistoryServer()
@@ -114,6 +131,9 @@ func (UnimplementedHistoryServer) Versions(context.Context, *VersionsRequest) (*
 }
 func (UnimplementedHistoryServer) Deleted(context.Context, *DeletedRequest) (*DeletedAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Deleted not implemented")
+}
+func (UnimplementedHistoryServer) Changes(context.Context, *ChangesRequest) (*ChangesAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Changes not implemented")
 }
 func (UnimplementedHistoryServer) RevisionAt(context.Context, *RevisionAtRequest) (*RevisionAtAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevisionAt not implemented")
@@ -175,6 +195,24 @@ func _History_Deleted_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _History_Changes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HistoryServer).Changes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: History_Changes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HistoryServer).Changes(ctx, req.(*ChangesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _History_RevisionAt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RevisionAtRequest)
 	if err := dec(in); err != nil {
@@ -207,6 +245,10 @@ var History_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Deleted",
 			Handler:    _History_Deleted_Handler,
+		},
+		{
+			MethodName: "Changes",
+			Handler:    _History_Changes_Handler,
 		},
 		{
 			MethodName: "RevisionAt",

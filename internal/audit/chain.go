@@ -66,7 +66,7 @@ const (
 // The kinds of records that are not of calls.
 const (
 	EventFile = "file" // a file begins, or a process goes on in it
-	EventLost = "lost" // records are missing, since a sink did not take them in time
+	EventLost = "lost" // records are missing, since an output did not take them in time
 	EventEnds = "ends" // the process ends in good order
 )
 

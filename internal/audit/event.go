@@ -32,9 +32,23 @@ type Event struct {
 	Changes bool
 	// Login is the user that a call of OpLogin is about.
 	Login string
-	// Unrecordable says that the call was refused because a required output takes no records.
-	Unrecordable bool
+	// Refused says that this member did not execute the call, though its caller may do that: a limit, or a required output
+	// that takes no records, did not let it pass.
+	Refused bool
+	Write   Write
 }
+
+// Write names a write of a native client: all its records have the same one. The zero value is another call.
+type Write struct {
+	Client, Session, Sequence uint64
+	Attempt                   string // AttemptWitness or AttemptRepeat; empty: the first, at a member that is to propose it
+}
+
+// Attempts of a native client's write.
+const (
+	AttemptWitness = "witness" // of the fast path: the member holds the write, and others propose it
+	AttemptRepeat  = "repeat"  // the client says that it has sent the write before
+)
 
 // Part is one range of keys of a call.
 type Part struct {
@@ -82,6 +96,7 @@ func (p *Policy) Body(dst []byte, e *Event, level Level, shape Shape) []byte {
 		dst = number(dst, "parts_left_out", int64(e.Left))
 	}
 	dst = lease(dst, "lease", e.Lease)
+	dst = e.Write.append(dst)
 	if level == Request {
 		dst = number(dst, "request_bytes", int64(e.Size))
 	}
@@ -95,12 +110,23 @@ func (p *Policy) Body(dst []byte, e *Event, level Level, shape Shape) []byte {
 // decision is what a record says of whether the call was let pass.
 func (e *Event) decision() string {
 	switch {
-	case e.Unrecordable:
-		return "refused"
 	case e.Denied:
 		return "denied"
+	case e.Refused:
+		return "refused"
 	}
 	return "allowed"
+}
+
+// append appends the name of a native client's write.
+func (w *Write) append(dst []byte) []byte {
+	if w.Sequence == 0 {
+		return dst
+	}
+	dst = strconv.AppendUint(append(dst, `,"write":"`...), w.Client, 16)
+	dst = strconv.AppendUint(append(dst, '/'), w.Session, 16)
+	dst = append(strconv.AppendUint(append(dst, '/'), w.Sequence, 10), '"')
+	return field(dst, "attempt", w.Attempt)
 }
 
 func (p *Policy) part(dst []byte, part *Part, level Level, shape Shape) []byte {

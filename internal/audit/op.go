@@ -1,6 +1,9 @@
 package audit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Op is the kind of a call, by which rules select.
 type Op uint8
@@ -35,7 +38,8 @@ func (o Op) String() string {
 	return opNames[OpOther]
 }
 
-func parseOp(name string) (Op, bool) {
+// ParseOp returns the kind of calls of a name; false: there is none.
+func ParseOp(name string) (Op, bool) {
 	for o, known := range opNames {
 		if known == name {
 			return Op(o), true
@@ -43,6 +47,9 @@ func parseOp(name string) (Op, bool) {
 	}
 	return 0, false
 }
+
+// Ops returns the names of the kinds of calls, those of single keys first.
+func Ops() []string { return append(slices.Clone(opNames[OpRange:]), opNames[OpOther]) }
 
 // methodOps has the methods whose services have several kinds.
 var methodOps = map[string]Op{
@@ -75,6 +82,9 @@ func OpOf(method string) Op {
 func Unaudited(method string) bool {
 	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quorate.v1.Writer/")
 }
+
+// Blocked is how the refusal begins of a call that cannot be recorded.
+const Blocked = "audit: this call has to be recorded"
 
 // unrefused has the methods that Unrefused tells of.
 var unrefused = map[string]bool{

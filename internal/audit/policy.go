@@ -23,6 +23,9 @@ const (
 
 var levelNames = [...]string{None: "none", Metadata: "metadata", Request: "request"}
 
+// String is the name in a policy.
+func (l Level) String() string { return levelNames[l] }
+
 // Shape says how keys are recorded.
 type Shape uint8
 
@@ -34,6 +37,9 @@ const (
 )
 
 var shapeNames = [...]string{Plain: "plain", Hashed: "hashed", Prefix: "prefix"}
+
+// String is the name in a policy.
+func (s Shape) String() string { return shapeNames[s] }
 
 // Bounds of a policy.
 const (
@@ -59,14 +65,15 @@ type rule struct {
 	keys     Shape
 }
 
-// document is the JSON form of a policy.
-type document struct {
-	Keys  string         `json:"keys,omitempty"` // of rules that do not say it
-	Salt  []byte         `json:"salt,omitempty"` // of hashed keys, in base64
-	Rules []ruleDocument `json:"rules"`
+// Document is the JSON form of a policy.
+type Document struct {
+	Keys  string `json:"keys,omitempty"` // of rules that do not say it
+	Salt  []byte `json:"salt,omitempty"` // of hashed keys, in base64
+	Rules []Rule `json:"rules"`
 }
 
-type ruleDocument struct {
+// Rule is the JSON form of a rule: names of a Level, of operations and of a Shape. A list that is empty matches everything.
+type Rule struct {
 	Level      string   `json:"level"`
 	Users      []string `json:"users,omitempty"`
 	Prefixes   []string `json:"prefixes,omitempty"`
@@ -79,17 +86,9 @@ const SaltBytes = 16
 
 // Parse reads the text of a policy: a JSON object. Every error says what is wrong with it.
 func Parse(text []byte) (*Policy, error) {
-	if len(text) > MaxPolicyBytes {
-		return nil, fmt.Errorf("an audit policy has at most %d bytes, not %d", MaxPolicyBytes, len(text))
-	}
-	var d document
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
-		return nil, fmt.Errorf("the audit policy is no JSON object with rules: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the audit policy has more text after its object")
+	d, err := ParseDocument(text)
+	if err != nil {
+		return nil, err
 	}
 	if len(d.Rules) > maxRules {
 		return nil, fmt.Errorf("an audit policy has at most %d rules, not %d", maxRules, len(d.Rules))
@@ -112,7 +111,23 @@ func Parse(text []byte) (*Policy, error) {
 	return p, nil
 }
 
-func (d *ruleDocument) parse(shape Shape) (rule, error) {
+// ParseDocument reads the text of a policy, without a look at what its fields say.
+func ParseDocument(text []byte) (d Document, err error) {
+	if len(text) > MaxPolicyBytes {
+		return d, fmt.Errorf("an audit policy has at most %d bytes, not %d", MaxPolicyBytes, len(text))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		return d, fmt.Errorf("the audit policy is no JSON object with rules: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return d, errors.New("the audit policy has more text after its object")
+	}
+	return d, nil
+}
+
+func (d *Rule) parse(shape Shape) (rule, error) {
 	level, err := named(d.Level, levelNames[:], "level")
 	if err == nil && d.Level == "" {
 		err = fmt.Errorf("it has no level: one of %q", levelNames)
@@ -137,7 +152,7 @@ func (d *ruleDocument) parse(shape Shape) (rule, error) {
 		r.prefixes = append(r.prefixes, below([]byte(prefix)))
 	}
 	for _, name := range d.Operations {
-		op, ok := parseOp(name)
+		op, ok := ParseOp(name)
 		if !ok {
 			return rule{}, fmt.Errorf("there is no operation %.40q: one of %q", name, opNames)
 		}
@@ -160,7 +175,7 @@ func named(name string, table []string, field string) (int, error) {
 
 // WithSalt returns the text of a policy, indented, with a salt: that of the policy, or the one given if it has none.
 func (p *Policy) WithSalt(salt []byte) ([]byte, error) {
-	var d document
+	var d Document
 	if err := json.Unmarshal(p.text, &d); err != nil {
 		return nil, err
 	}
@@ -184,14 +199,22 @@ func (p *Policy) Match(e *Event) (Level, Shape) {
 	if e.Op == OpAudit && e.Changes { // so that nobody turns the records off without one
 		return Request, Plain
 	}
+	if i := p.Which(e); i >= 0 {
+		return p.rules[i].level, p.rules[i].keys
+	}
+	return None, Plain
+}
+
+// Which returns the place of the first rule that matches a call, from 0 on; negative: none does.
+func (p *Policy) Which(e *Event) int {
 	for i := range p.rules {
 		r := &p.rules[i]
 		if r.ops != 0 && r.ops&(1<<e.Op) == 0 || len(r.users) > 0 && !slices.Contains(r.users, e.User) || !r.reaches(e) {
 			continue
 		}
-		return r.level, r.keys
+		return i
 	}
-	return None, Plain
+	return -1
 }
 
 func (r *rule) reaches(e *Event) bool {

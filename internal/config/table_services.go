@@ -121,9 +121,9 @@ var tracingSettings = []setting{
 
 var auditSettings = []setting{
 	{name: "audit-log", arg: "OUTPUTS", shown: "none",
-		help: "Where records of calls go, which the audit's policy selects: paths of files, 'journal', 'syslog'. What " +
-			"they do not " +
-			"take is dropped, and counted.",
+		help: "Where records of calls go, which the audit's policy selects: paths of files, 'journal', 'syslog', and " +
+			"collectors of OpenTelemetry: otlps://HOST:PORT, or otlp://HOST:PORT in the clear. What they do not take is " +
+			"dropped, and counted.",
 		value: lists(func(c *Config) *[]string { return &c.Audit.BestEffort })},
 	{name: "audit-log-required", arg: "OUTPUTS", shown: "none",
 		help: "The same, but a call that has to be recorded is refused while one of these has taken no record for " +
@@ -139,6 +139,9 @@ var auditSettings = []setting{
 		def:   `{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}`,
 		help:  "When files of records are put aside, and which old ones are removed: as log-rotation-config-json.",
 		value: texts(func(c *Config) *string { return &c.Audit.RotationJSON })},
+	{name: "audit-otlp-trusted-ca-file", arg: "FILE", shown: "the authorities of the system",
+		help:  "Certificates of the authorities that may sign those of otlps:// collectors; read at the start.",
+		value: texts(func(c *Config) *string { return &c.Audit.CollectorCAFile })},
 }
 
 var unsafeSettings = []setting{

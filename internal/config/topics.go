@@ -159,6 +159,7 @@ type Audit struct {
 	Deadline             time.Duration
 	Exempt               string
 	RotationJSON         string // see Config.AuditRotation
+	CollectorCAFile      string // of the authorities of collectors
 }
 
 // Tracing says where spans of calls go.

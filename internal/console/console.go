@@ -58,6 +58,7 @@ type Console struct {
 	key     [32]byte             // of seal
 	renders chan struct{}        // of what needs a processor
 	reads   grpc.ClientConnInterface
+	hasLab  bool // this build has the laboratory: the navigation leads there
 	mux     *http.ServeMux
 }
 
@@ -101,6 +102,8 @@ func New(options Options) (*Console, error) {
 		}
 	}
 	if options.Laboratory != nil {
+		_, err := options.Laboratory()
+		c.hasLab = err == nil
 		c.mux.Handle("GET /lab/", http.StripPrefix("/lab/", http.HandlerFunc(c.laboratory)))
 	}
 	c.mux.HandleFunc("/", c.missing)

@@ -78,7 +78,7 @@ type frame struct {
 
 func (c *Console) frame(l *look) *frame {
 	f := &frame{Member: c.options.Member, User: l.session.name(l.request), LoggedIn: l.session.token != "",
-		Admin: c.options.Admin, Laboratory: c.options.Laboratory != nil, Version: c.options.Version,
+		Admin: c.options.Admin, Laboratory: c.hasLab, Version: c.options.Version,
 		Now: page.Moment(time.Now().UnixMilli())}
 	for i := range c.options.Pages {
 		p := &c.options.Pages[i]

@@ -41,6 +41,12 @@ var reading = map[string]bool{
 	quoratepb.History_Versions_FullMethodName:    true,
 	quoratepb.History_Deleted_FullMethodName:     true,
 	quoratepb.History_RevisionAt_FullMethodName:  true,
+	quoratepb.History_Changes_FullMethodName:     true,
+	quoratepb.Limits_ListLimits_FullMethodName:   true,
+	quoratepb.Audit_Policy_FullMethodName:        true,
+	quoratepb.Audit_Heads_FullMethodName:         true,
+	quoratepb.Audit_Records_FullMethodName:       true,
+	quoratepb.Encryption_Status_FullMethodName:   true,
 }
 
 // Invoke implements grpc.ClientConnInterface.

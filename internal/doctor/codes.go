@@ -78,6 +78,9 @@ const (
 	LogLinesDropped Code = "LOG_LINES_DROPPED"
 	AuditBlocked    Code = "AUDIT_BLOCKED"
 	AuditDrops      Code = "AUDIT_DROPS"
+	KeyUnavailable  Code = "KEY_UNAVAILABLE"
+	KeyNotRotated   Code = "KEY_NOT_ROTATED"
+	PartlyEncrypted Code = "ENCRYPTION_PARTIAL"
 	PeersInClear    Code = "PEERS_IN_CLEAR"
 	PeersUncertain  Code = "PEERS_WITHOUT_CERTIFICATES"
 	PasswordsClear  Code = "PASSWORDS_IN_CLEAR"
@@ -171,6 +174,8 @@ var codes = []Row{
 		append(lagging, unheard...), electing},
 	{AuditBlocked, "2", "A member refuses calls, since a required output takes no records of them.", []Code{AuditDrops},
 		[]Code{ProposalsFail}},
+	{KeyUnavailable, "2", "A member could not open its encrypted data directory at its next start: its key file, the key " +
+		"service or the ring of keys is away, or another one.", []Code{KeyNotRotated}, nil},
 	{FilesNear, "2", "A process has four fifths of the files open that it may.", []Code{ClientsRefused}, nil},
 	{MemoryOver, "3", "A process has more memory than --memory says.", append([]Code{ClientsRefused}, lagging...), nil},
 	{MemoryPartFull, "3", "A part of a member has nine tenths of its share of --memory.",
@@ -226,6 +231,9 @@ var codes = []Row{
 	{OneVoter, "4", "There is one voter: no failure is survived.", nil, nil},
 	{ValuesHuge, "4", "Puts are on average more than a sixteenth of the largest request.", nil, nil},
 	{HistoryKept, "4", "Most of the store is versions of the past, and nothing compacts them.", nil, nil},
+	{KeyNotRotated, "4", "The keys of a member are wrapped by another key than its key file or key service has as its first " +
+		"now.", nil, nil},
+	{PartlyEncrypted, "4", "Some members encrypt their data directories, and others do not.", nil, nil},
 	{AuditDrops, "3", "An output of a member takes not all records of calls: some are dropped.", nil, nil},
 	{LogLinesDropped, "4", "A member drops lines of its log.", nil, nil},
 	{PeersInClear, "4", "Members speak with each other unencrypted, on more than their own machine.", nil, nil},

@@ -257,11 +257,11 @@ var faultsOfMachines = []fault{
 		h.of(1).Process.ProcessorUs, h.of(1).Core.LateHeartbeats = 230_000_000, 50
 	}, doctor.HotPrefix, 3, "m1 has used 95 % of its processors", []doctor.Code{doctor.HeartbeatsLate}},
 	{"an audit that drops", 0, func(h hospital) {
-		h.of(2).Audit = []*quoratepb.ObservedSink{{Name: "/var/log/audit.log", Dropped: 7, Trouble: "no space left on device"}}
+		h.of(2).Audit = []*quoratepb.ObservedOutput{{Name: "/var/log/audit.log", Dropped: 7, Trouble: "no space left on device"}}
 	}, doctor.AuditDrops, 3, "m2 dropped 7 records of calls in the window, since the output /var/log/audit.log does not take them " +
 		"fast enough (no space left on device)", nil},
 	{"an audit that blocks", 0, func(h hospital) {
-		h.of(3).Audit = []*quoratepb.ObservedSink{{Name: "syslog", Required: true, Blocked: true, Dropped: 1}}
+		h.of(3).Audit = []*quoratepb.ObservedOutput{{Name: "syslog", Required: true, Blocked: true, Dropped: 1}}
 	}, doctor.AuditBlocked, 2, "m3 refuses the calls that its audit's policy records, since the required output syslog takes no " +
 		"records;", []doctor.Code{doctor.AuditDrops}},
 	{"a lost log", 0, func(h hospital) { h.of(2).Process.LogLinesDropped = 5 }, doctor.LogLinesDropped, 4, "m2 dropped 5 lines of its log", nil},
@@ -286,9 +286,39 @@ var faultsOfClients = []fault{
 		"m2 refused 7 connections and 0 calls within 60 s", nil},
 	{"a limit is nearly used", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) {
-			o.Limits = []*quoratepb.ObservedLimit{{Name: "tenant-a", UsedPercent: 93}}
+			o.Limits = []*quoratepb.ObservedLimit{{Name: "tenant-a", UsedPercent: 93, Bound: "keys", Used: 93_500, Most: 100_000}}
 		})
-	}, doctor.LimitNear, 3, `the keys of limit "tenant-a" have 93 % of its quota`, nil},
+	}, doctor.LimitNear, 3, `limit "tenant-a" is nearly full: its prefix has 93500 of the 100000 keys that it allows; from there on puts ` +
+		"that add to it fail (ResourceExhausted); all else goes on: delete keys of it, or raise it", nil},
+	{"a limit is used up", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Limits = []*quoratepb.ObservedLimit{{Name: "tenant-a", UsedPercent: 130, Bound: "bytes", Used: 130 << 20, Most: 100 << 20}}
+		})
+	}, doctor.LimitNear, 3, `limit "tenant-a" is full: its prefix has 130 MiB of the 100 MiB of keys and values that it allows, and puts ` +
+		"that add to it fail now", nil},
+	{"keys that are lost", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa", Current: "aa", Asked: true}
+		})
+		h.of(2).Keys.Trouble, h.of(2).Keys.Current = "--encryption-key-file: open /etc/quorate/key: no such file or directory", ""
+	}, doctor.KeyUnavailable, 2, "m2 runs, and could not open its encrypted data at its next start: --encryption-key-file: open " +
+		"/etc/quorate/key: no such file or directory; do not stop it", nil},
+	{"another key", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa", Current: "aa", Asked: true}
+		})
+		h.of(2).Keys.Trouble, h.of(2).Keys.Current = "it was wrapped by key aa, which /etc/quorate/key lacks", "bb"
+	}, doctor.KeyUnavailable, 2, "which /etc/quorate/key lacks", []doctor.Code{doctor.KeyNotRotated}},
+	{"a key that is not used yet", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Keys = &quoratepb.ObservedKeys{Provider: "kms", WrappedBy: "v1", Current: "v1", Asked: true}
+		})
+		h.of(3).Keys.Current = "v2\x1b[2J"
+	}, doctor.KeyNotRotated, 4, "the keys of m3 are wrapped by key v1 of the key service, and v2", nil},
+	{"a member in the clear", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa"} })
+		h.of(3).Keys = nil
+	}, doctor.PartlyEncrypted, 4, "m3 does not encrypt its data directory, and m1, m2 do", nil},
 	{"a limit refuses", 0, func(h hospital) {
 		h.of(2).Limits = []*quoratepb.ObservedLimit{{Name: "b\x1b\n", Refused: 59}, {Name: "batch", Refused: 60, UsedPercent: 89}}
 	}, doctor.LimitRefuses, 4, `limit "batch" refused 60 requests at m2 within 60 s`, nil},

@@ -11,7 +11,7 @@ var rules = []func(*patient) []Finding{
 	(*patient).watchers, (*patient).leases, (*patient).puts, (*patient).refusals, (*patient).limits, (*patient).processes,
 	(*patient).hotPrefix,
 	(*patient).certificates, (*patient).security, (*patient).voterCounts, (*patient).zones, (*patient).levels,
-	(*patient).audits, (*patient).backup, (*patient).unobserved,
+	(*patient).audits, (*patient).keys, (*patient).backup, (*patient).unobserved,
 }
 
 // Judge returns what is wrong with a cluster, causes before their effects and the worst first.

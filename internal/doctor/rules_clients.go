@@ -1,6 +1,11 @@
 package doctor
 
-import "github.com/quorate/quorate/internal/base/plural"
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
+)
 
 // watchers are clients that do not read what they asked for.
 func (p *patient) watchers() (all []Finding) {
@@ -82,9 +87,7 @@ func (p *patient) limits() (all []Finding) {
 		for _, l := range s.o.GetLimits() {
 			if l.GetUsedPercent() >= 90 && !full[l.GetName()] { // of the cluster, so that all members say the same
 				full[l.GetName()] = true
-				all = append(all, found(LimitNear, SlowerThanIs, nil, cureLimits, "the keys of limit %q have "+
-					"%d %% of its quota: puts that exceed it are refused; delete keys, or raise it", l.GetName(),
-					l.GetUsedPercent()))
+				all = append(all, found(LimitNear, SlowerThanIs, nil, cureLimits, "%s", quotaWords(l)))
 			}
 			// One a second is more than a burst.
 			if n := l.GetRefused(); n > 0 && n*1000 >= uint64(max(s.o.GetWindowMs(), 0)) && !refused[l.GetName()] {
@@ -96,6 +99,24 @@ func (p *patient) limits() (all []Finding) {
 		}
 	}
 	return all
+}
+
+// quotaWords say which quota is reached, what that does to whom, and what to do.
+func quotaWords(l *quoratepb.ObservedLimit) string {
+	has := fmt.Sprintf("%d %% of its quota", l.GetUsedPercent())
+	switch l.GetBound() {
+	case "keys":
+		has = fmt.Sprintf("%d of the %d keys that it allows", l.GetUsed(), l.GetMost())
+	case "bytes":
+		has = fmt.Sprintf("%s of the %s of keys and values that it allows", size(l.GetUsed()), size(l.GetMost()))
+	}
+	const others = "all else goes on: delete keys of it, or raise it with `quorate limit set`; `quorate top` shows who writes"
+	if l.GetUsedPercent() >= 100 {
+		return fmt.Sprintf("limit %q is full: its prefix has %s, and puts that add to it fail now (ResourceExhausted); %s",
+			l.GetName(), has, others)
+	}
+	return fmt.Sprintf("limit %q is nearly full: its prefix has %s; from there on puts that add to it fail "+
+		"(ResourceExhausted); %s", l.GetName(), has, others)
 }
 
 // refusals are calls and writes that a member does not serve.

@@ -351,13 +351,25 @@ func (r *reader) job() *JobOp {
 func IsJob(src []byte) bool { return kindOf(src) == commandJob }
 
 // Administers reports whether the binary form of a command is one by which members and operators keep the cluster running, or
-// that frees what leases hold, without decoding it: not what clients do with keys, nor a grant.
+// by which a leader ends a lease that expired, without decoding it: not what clients do with keys and leases.
 func Administers(src []byte) bool {
 	switch kindOf(src) {
 	case 0, commandPut, commandDelete, commandTxn, commandLeaseGrant:
 		return false
+	case commandLeaseRevoke:
+		return namesTerm(src[2:])
 	}
 	return true
+}
+
+// namesTerm reports whether the fields of a LeaseRevokeOp name a term: only a leader proposes such a command.
+func namesTerm(fields []byte) bool {
+	_, n := binary.Varint(fields)
+	if n <= 0 {
+		return false
+	}
+	term, n := binary.Uvarint(fields[n:])
+	return n > 0 && term != 0
 }
 
 // IsAuth reports whether the binary form of a command is that of a change of users or roles, without decoding it.

@@ -49,6 +49,7 @@ var rejections = [...]error{
 	auth.ErrTooManyTokens,
 	ErrLooksTooFar,
 	ErrOverQuota, ErrLimitNotFound, ErrTooManyLimits,
+	ErrHeadBehind, ErrTooManyHeads,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

@@ -214,13 +214,13 @@ func TestResult_Append_every_rejection(t *testing.T) {
 func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
 	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted,
 		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens, 37: kv.ErrLooksTooFar, 38: kv.ErrOverQuota,
-		39: kv.ErrLimitNotFound, 40: kv.ErrTooManyLimits} {
+		39: kv.ErrLimitNotFound, 40: kv.ErrTooManyLimits, 41: kv.ErrHeadBehind, 42: kv.ErrTooManyHeads} {
 		res := kv.Result{Err: err}
 		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
 			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
 		}
 	}
-	unknown := kv.Result{Err: kv.ErrTooManyLimits}
+	unknown := kv.Result{Err: kv.ErrTooManyHeads}
 	encoded := unknown.Append(nil)
 	encoded[len(encoded)-1]++
 	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {

@@ -31,6 +31,10 @@ var (
 	ErrOverQuota     = errors.New("kv: the quota of a prefix is reached")
 	ErrLimitNotFound = errors.New("kv: there is no limit of this name")
 	ErrTooManyLimits = errors.New("kv: there are as many limits as there may be")
+	// ErrHeadBehind answers the head of a chain of records of which a later one is known, or another one with its number.
+	ErrHeadBehind = errors.New("kv: the chain of records has gone on from another record")
+	// ErrTooManyHeads answers the first head of a member if there are heads of as many other ones as there may be.
+	ErrTooManyHeads = errors.New("kv: heads of the records of as many members are kept as there may be")
 )
 
 // Errors of answers, not of results: the command was executed, and its answer can not be given. They differ between members and

@@ -44,8 +44,8 @@ const (
 	MaxLimitPrefix = 512
 )
 
-// LimitCountBytes bounds what one LimitOp.Count looks at: WalkKeyBytes for a key, and its value. It belongs to the format of
-// commands, too.
+// LimitCountBytes bounds what one LimitOp.Count looks at: WalkKeyBytes for a key, and its value, or for a key that was deleted
+// after the compact revision. It belongs to the format of commands, too.
 const LimitCountBytes = 4 << 20
 
 // LimitOp changes the rules, or counts on behalf of one: exactly one of Set, Delete and Count is set.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -24,6 +25,7 @@ import (
 type auditService struct {
 	quoratepb.UnsafeAuditServer
 	*shared
+	reading sync.Mutex // held while records are read: a call takes a megabyte
 }
 
 // Policy returns the policy.
@@ -49,7 +51,7 @@ func (a *auditService) answer(state *apply.Audit) *quoratepb.AuditPolicy {
 	}
 	sinks, _ := a.audits.trail.Status()
 	for _, s := range sinks {
-		answer.Sinks = append(answer.Sinks, &quoratepb.AuditSink{Name: strings.ToValidUTF8(s.Name, "\uFFFD"),
+		answer.Outputs = append(answer.Outputs, &quoratepb.AuditOutput{Name: strings.ToValidUTF8(s.Name, "\uFFFD"),
 			Required: s.Required, Records: s.Taken, Dropped: s.Dropped, Blocked: s.Blocked, Trouble: s.Trouble})
 	}
 	return answer

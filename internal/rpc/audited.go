@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -126,10 +127,10 @@ func (a *audits) admit(ctx context.Context, r *audited) error {
 	}
 	r.event.User = a.user(ctx)
 	if err := a.trail.Admit(ctx, r.policy, &r.event); err != nil {
+		r.event.Refused = true
 		if status.FromContextError(err).Code() != codes.Unknown {
 			return err
 		}
-		r.event.Unrecordable = true
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return nil
@@ -158,6 +159,10 @@ func (a *audits) end(ctx context.Context, r *audited, revision int64, err error)
 	}
 	r.event.Revision = revision
 	if err != nil {
+		var refused *refusedError
+		if errors.As(err, &refused) {
+			r.event.Refused = true
+		}
 		err = etcderr.Wire(err)
 		r.event.Code, r.event.Denied = status.Code(err).String(), denied(err)
 	}

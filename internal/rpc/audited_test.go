@@ -51,9 +51,9 @@ func (p *paper) fail(err error) {
 
 // seen is what a test reads of a record.
 type seen struct {
-	Op, User, Method, Decision, Code, Key, End, About, From, Lease, Event string
-	Revision, Value                                                       int64
-	Parts                                                                 []map[string]any
+	Op, User, Method, Decision, Code, Key, End, About, From, Lease, Event, Write, Attempt string
+	Revision, Value                                                                       int64
+	Parts                                                                                 []map[string]any
 }
 
 func (p *paper) text() string {
@@ -219,13 +219,56 @@ func TestAudit_calls(t *testing.T) {
 	}
 }
 
-// Ensure that writes of native clients are recorded, each by itself.
+// Ensure that writes of native clients are recorded, each by itself, and that all records of one have its name: what a member is
+// asked to hold for others, and a repeat, too.
 func TestAudit_native(t *testing.T) {
 	s, to := serveAudited(t, false, `{"rules": [{"level": "metadata"}]}`)
 	if _, err := s.native(t).Put(waitContext(t), "n", "VALUE"); err != nil {
 		t.Fatal(err)
 	}
-	to.await(t, "a native put", func(r *seen) bool { return r.Op == "put" && r.Key == "n" && strings.Contains(r.Method, "Writer") })
+	to.await(t, "a native put", func(r *seen) bool {
+		return r.Op == "put" && r.Key == "n" && strings.Contains(r.Method, "Writer") && r.Write != "" && r.Attempt == ""
+	})
+	c := openPropose(t, s, 0xc1)
+	session := c.open()
+	c.send(&quoratepb.ProposeRequest{TermConfig: c.first.TermConfig, Records: []*quoratepb.Proposal{
+		named(t, session, 1, put("w"))}})
+	c.recv(func(r *quoratepb.ProposeResponse) bool { return len(r.Verdicts) > 0 })
+	c.propose(session, 1, put("w"), true)
+	witness := to.await(t, "a write that was to be held", func(r *seen) bool { return r.Key == "w" && r.Attempt == "witness" })
+	repeat := to.await(t, "its repeat", func(r *seen) bool { return r.Key == "w" && r.Attempt == "repeat" })
+	if witness.Write == "" || witness.Write != repeat.Write || strings.Count(to.text(), `"key":"w"`) != 2 {
+		t.Errorf("got %+v and %+v of\n%s", witness, repeat, to.text())
+	}
+}
+
+// Ensure that the record of a call which a limit refused says so, on each road; that of one that may not be made says denied.
+func TestAudit_limited(t *testing.T) {
+	s, to := serveAudited(t, false, `{"rules": [{"level": "metadata"}]}`)
+	c, ctx := s.client(t), waitContext(t)
+	setLimit(t, c, &quoratepb.Limit{Name: "none", Prefix: []byte("l"), WritesPerSecond: of[int64](0), ReadsPerSecond: of[int64](0)})
+	setLimit(t, c, &quoratepb.Limit{Name: "quota", Prefix: []byte("q"), QuotaKeys: of[int64](0)})
+	_, put := c.Put(ctx, "l1", "")
+	_, native := s.native(t).Put(ctx, "l2", "")
+	_, remove := c.Delete(ctx, "l3")
+	_, read := c.Get(ctx, "l4")
+	_, full := c.Put(ctx, "q5", "")
+	for key, err := range map[string]error{"l1": put, "l2": native, "l3": remove, "l4": read, "q5": full} {
+		if status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s: got %v", key, err)
+		}
+		r := to.await(t, key, func(r *seen) bool { return r.Key == key })
+		if r.Decision != "refused" || r.Code != "ResourceExhausted" {
+			t.Errorf("got %+v", r)
+		}
+	}
+	enable(t, s)
+	if _, err := s.as(t, "alice").Put(ctx, "l6", ""); err == nil {
+		t.Errorf("got %v", err)
+	}
+	if r := to.await(t, "a put that is denied", func(r *seen) bool { return r.Key == "l6" }); r.Decision != "denied" {
+		t.Errorf("got %+v", r)
+	}
 }
 
 // Ensure that nothing is recorded without a policy but its changes, and by a policy only what it says; that a policy is refused
@@ -266,7 +309,7 @@ func TestAudit_policy(t *testing.T) {
 		t.Errorf("%d changes of the policy are recorded, with those that were refused", n)
 	}
 	answer, err := api.Policy(ctx, &quoratepb.AuditPolicyRequest{})
-	if err != nil || answer.GetVersion() != 2 || len(answer.GetSinks()) != 1 || answer.GetSinks()[0].GetRecords() == 0 {
+	if err != nil || answer.GetVersion() != 2 || len(answer.GetOutputs()) != 1 || answer.GetOutputs()[0].GetRecords() == 0 {
 		t.Errorf("got %v, %v", answer, err)
 	}
 }

@@ -45,7 +45,7 @@ type bounds struct {
 	backupTurns      *admission.Queue // turns for their memory
 	backupBytes      int64            // the memory of each
 	scans, moves     *admission.HostTurns
-	deleted          *admission.HostTurns // calls of History.Deleted
+	deleted          *admission.HostTurns // calls of History.Deleted and Changes
 	costly           *costly.Gate
 	abandoned        admission.Abandoned
 	websockets       admission.Abandoned // websockets that ended because of what they sent

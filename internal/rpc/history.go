@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -42,23 +40,6 @@ const (
 	mostHistoryRows    = 32 << 10 // that are looked at
 	mostHistoryChanges = 128 << 10
 )
-
-// historyDesc is the service. Its answers are counted before they are collected.
-func historyDesc(h *historyService) *grpc.ServiceDesc {
-	desc := quoratepb.History_ServiceDesc
-	desc.Methods = slices.Clone(desc.Methods)
-	for i := range desc.Methods {
-		switch m := &desc.Methods[i]; m.MethodName {
-		case "Versions":
-			m.Handler = unaryHandler(h, quoratepb.History_Versions_FullMethodName, h.serveVersions)
-		case "Deleted":
-			m.Handler = unaryHandler(h, quoratepb.History_Deleted_FullMethodName, h.serveDeleted)
-		case "RevisionAt":
-			m.Handler = unaryHandler(h, quoratepb.History_RevisionAt_FullMethodName, h.serveRevisionAt)
-		}
-	}
-	return &desc
-}
 
 // serveVersions returns versions of a key.
 func (h *historyService) serveVersions(ctx context.Context, r *quoratepb.VersionsRequest) (*wire.Counted, error) {
@@ -115,7 +96,7 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 	}
 	key, end := r.GetKey(), r.GetRangeEnd()
 	q := &mvcc.DeletedQuery{Key: key, End: end, At: kv.Revision(r.GetAtRevision()), Existing: r.GetExisting(),
-		Limit: limit, Bytes: mostHistoryRead, Rows: mostHistoryRows, Changes: mostHistoryChanges}
+		Authors: r.GetAuthors(), Limit: limit, Bytes: mostHistoryRead, Rows: mostHistoryRows, Changes: mostHistoryChanges}
 	if q.From, err = fromOf(r); err != nil {
 		return nil, err
 	}
@@ -127,8 +108,18 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 		}
 		answer := &quoratepb.DeletedAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(page.Revision),
 			FirstRevision: int64(page.First), LookedAt: int64(page.Looked), NextPage: pageToken(r, page.Next)}
+		if q.Authors {
+			if err := f.account.Take(len(page.Keys) * momentsOverhead); err != nil {
+				return nil, err
+			}
+			f.names = h.namesFor(f.by, f.users, f.machine.Moments())
+		}
 		for i := range page.Keys {
-			answer.Keys = append(answer.Keys, deletedMessage(&page.Keys[i]))
+			one := deletedMessage(&page.Keys[i])
+			if q.Authors {
+				f.names.tellDeletion(one, page.Keys[i].By)
+			}
+			answer.Keys = append(answer.Keys, one)
 		}
 		return answer, nil
 	})

@@ -28,6 +28,21 @@ func (n *names) tell(v *quoratepb.KeyVersion, by *kv.Author) {
 	v.Author, v.After, v.Before = n.author(by), n.moment(after), n.moment(before)
 }
 
+// tellDeletion adds author and moments to the deletion of a key, if it was deleted.
+func (n *names) tellDeletion(one *quoratepb.DeletedKey, by *kv.Author) {
+	if one.GetDeletedRevision() == 0 {
+		return
+	}
+	after, before := n.moments.Of(kv.Revision(one.GetDeletedRevision()))
+	one.Author, one.After, one.Before = n.author(by), n.moment(after), n.moment(before)
+}
+
+// tellChange adds author and moments to a change.
+func (n *names) tellChange(one *quoratepb.KeyChange, by *kv.Author) {
+	after, before := n.moments.Of(kv.Revision(one.GetModRevision()))
+	one.Author, one.After, one.Before = n.author(by), n.moment(after), n.moment(before)
+}
+
 func (n *names) author(by *kv.Author) *quoratepb.Author {
 	if by == nil {
 		return nil

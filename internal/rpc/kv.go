@@ -186,7 +186,7 @@ func (s *kvService) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.C
 const compactionPoll = 10 * time.Millisecond
 
 // awaitCompaction waits until the rows that a compaction made unreachable are deleted from this member's store.
-func (s *kvService) awaitCompaction(ctx context.Context, revision kv.Revision) error {
+func (s *shared) awaitCompaction(ctx context.Context, revision kv.Revision) error {
 	ticker := time.NewTicker(compactionPoll)
 	defer ticker.Stop()
 	for {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
@@ -43,9 +42,9 @@ func limitError(r *rates.Refusal) error {
 	case r == nil:
 		return nil
 	case r.Kind == kv.LimitValueBytes:
-		return status.Error(codes.InvalidArgument, "etcdserver: request is too large: "+r.Error())
+		return refusedf(codes.InvalidArgument, "etcdserver: request is too large: %v", r)
 	}
-	return status.Error(codes.ResourceExhausted, "etcdserver: too many requests: "+r.Error())
+	return refusedf(codes.ResourceExhausted, "etcdserver: too many requests: %v", r)
 }
 
 // limitedRead is a read that rules bound. The zero value is one that none bounds.
@@ -112,11 +111,11 @@ func (s *shared) overQuota(command *kv.Command) error {
 		}
 	}
 	if best < 0 { // the rule was deleted meanwhile
-		return status.Error(codes.ResourceExhausted, "etcdserver: the quota of a prefix is reached: try again")
+		return refusedf(codes.ResourceExhausted, "etcdserver: the quota of a prefix is reached: try again")
 	}
 	u := &uses[best]
 	s.limiter.RefusedBy(s.options.Member.Limits(), u.Rule.Name)
-	return status.Errorf(codes.ResourceExhausted, "etcdserver: limit %q allows %s with the prefix %q, and there are %d keys "+
+	return refusedf(codes.ResourceExhausted, "etcdserver: limit %q allows %s with the prefix %q, and there are %d keys "+
 		"of %d bytes: delete some, or ask an operator", u.Rule.Name, quotaWords(u.Rule), u.Rule.Prefix, u.Keys, u.Bytes)
 }
 

@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v, want %d refused", state, want)
 		}
 	}
-	s.awaitMetric(t, `quorate_limited_requests_total{rule="writes"} 12`)
+	s.awaitMetric(t, `quorate_limited_requests_total{limit="writes"} 12`)
 	for _, name := range []string{"writes", "reads", "values"} {
 		if _, err := limitsOf(c).DeleteLimit(ctx, &quoratepb.DeleteLimitRequest{Name: name}); err != nil {
 			t.Error(err)
@@ -203,8 +203,8 @@ func TestLimits_quota(t *testing.T) {
 	if _, err := c.Put(ctx, "q/b", "1"); err != nil {
 		t.Errorf("after a deletion: %v", err)
 	}
-	s.awaitMetric(t, `quorate_limit_used_keys{rule="q"} 11`)
-	s.awaitMetric(t, `quorate_limit_used_ratio{rule="q"} 1`)
+	s.awaitMetric(t, `quorate_limit_used_keys{limit="q"} 11`)
+	s.awaitMetric(t, `quorate_limit_used_ratio{limit="q"} 1`)
 }
 
 // Ensure that only root sets, deletes and lists limits, that a limit of one user concerns nobody else, and root none, and that a

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/clients/streams"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -23,14 +24,19 @@ func (k nativeKV) Permit(ctx context.Context) error { return k.access.User(ctx) 
 // Unsettled implements writerapi.KV.
 func (k nativeKV) Unsettled(ctx context.Context) bool { return k.access.Unsettled(ctx) }
 
-// Admit implements writerapi.KV.
-func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+// Admit implements writerapi.KV. A write that has passed before was recorded, and has taken what limits allow: of it only a
+// refusal is recorded.
+func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal, as streams.Asked) (*kv.Command, error) {
 	command, err := k.admit(ctx, r)
-	call := k.audit(ctx, command)
+	call := k.audit(ctx, command, r, as)
 	if err == nil {
 		if err = k.access.SignOffer(ctx, command); err != nil {
 			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
 		}
+	}
+	if err == nil && as.Passed {
+		k.audits.drop(call)
+		return command, nil
 	}
 	if err == nil {
 		if err = k.audits.admit(ctx, call); err != nil {
@@ -43,7 +49,7 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 			err = held(r, err)
 		}
 	}
-	if command != nil {
+	if command != nil && !as.Passed {
 		k.took(ctx, noteWrite(command, len(r.Request)), command.By.User, 0)
 	}
 	k.audits.end(ctx, call, 0, err)
@@ -61,7 +67,7 @@ func held(r *quoratepb.Proposal, why error) error {
 
 // audit begins the record of a write of a native client, which ends when the write is admitted: its outcome may be told by
 // another member. nil: it is not recorded.
-func (k nativeKV) audit(ctx context.Context, command *kv.Command) *audited {
+func (k nativeKV) audit(ctx context.Context, command *kv.Command, r *quoratepb.Proposal, as streams.Asked) *audited {
 	if command == nil {
 		return nil
 	}
@@ -82,7 +88,22 @@ func (k nativeKV) audit(ctx context.Context, command *kv.Command) *audited {
 	case command.Txn != nil:
 		call.txn(command.Txn, 0)
 	}
+	if call != nil {
+		call.event.Write = nameOf(r, as)
+	}
 	return call
+}
+
+// nameOf is the name by which a record tells a write from others, and its attempts from each other.
+func nameOf(r *quoratepb.Proposal, as streams.Asked) audit.Write {
+	w := audit.Write{Client: uint64(as.ID.Session.Member), Session: as.ID.Session.Number, Sequence: as.ID.Sequence}
+	switch {
+	case as.Record:
+		w.Attempt = audit.AttemptWitness
+	case r.Again:
+		w.Attempt = audit.AttemptRepeat
+	}
+	return w
 }
 
 // nativeMethod is by which the records of native clients' writes are known.

@@ -79,6 +79,8 @@ func (s *Server) observed() observe.Options {
 			return sinks
 		},
 		RefusesPlace: s.refusesPlace,
+		Keys:         s.keys.lastLook,
+		Encryption:   s.observedEncryption,
 		Parts:        func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
 		Expiries:     func() []certs.Expiry { return s.expiries().all() },
 		OwnAlarms:    func() []string { return append(s.expiries().late(s.cfg.Name, time.Now()), s.lowDisk()) },

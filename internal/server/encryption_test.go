@@ -187,6 +187,10 @@ func rotate(t *testing.T, ctx context.Context, c *clientv3.Client) {
 	if _, err := c.Defragment(ctx, c.Endpoints()[0]); err != nil {
 		t.Fatal(err)
 	}
+	observed, err := quoratepb.NewDoctorClient(c.ActiveConnection()).Observe(ctx, &quoratepb.ObserveRequest{})
+	if keys := observed.GetKeys(); err != nil || keys.GetProvider() != "file" || keys.GetTrouble() != "" || keys.GetWrappedBy() == "" {
+		t.Errorf("the doctor is told of %v, %v", keys, err)
+	}
 	scraped, err := http.Get("http://" + c.Endpoints()[0] + "/metrics")
 	if err != nil {
 		t.Fatal(err)

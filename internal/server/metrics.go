@@ -93,7 +93,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 	s.registerEtcd(registry)
 	registry.MustRegister(s.reserveMetrics()...)
 	if s.disk.keys != nil {
-		registry.MustRegister(&keyMetrics{count: s.keyStatus})
+		registry.MustRegister(s.keyMetrics())
 	}
 	registry.MustRegister(s.connMetrics()...)
 	if s.dropped != nil {

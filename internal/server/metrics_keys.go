@@ -2,11 +2,13 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/monotime"
 )
 
 // keyPause is how long what was counted is shown: to count reads the first bytes of all files, and anybody may ask for metrics.
@@ -26,10 +28,13 @@ var (
 // keyMetrics show which keys the files of an encrypted data directory have.
 type keyMetrics struct {
 	count func() (*quoratepb.EncryptionStatus, error)
+	spawn func(func()) // runs a count in the background
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held while files are counted
 	counted time.Time
-	last    *quoratepb.EncryptionStatus
+	last    atomic.Pointer[quoratepb.EncryptionStatus] // of the last count; nil: it failed, or there was none
+	busy    atomic.Bool                                // a count runs in the background
+	begun   monotime.Atomic                            // when the last one of these began
 }
 
 // Describe implements prometheus.Collector.
@@ -64,7 +69,20 @@ func (m *keyMetrics) status(now time.Time) *quoratepb.EncryptionStatus {
 	defer m.mu.Unlock()
 	if m.counted.IsZero() || now.Sub(m.counted) >= keyPause {
 		m.counted = now
-		m.last, _ = m.count() // a file that cannot be read is another's finding
+		status, _ := m.count() // a file that cannot be read is another's finding
+		m.last.Store(status)
 	}
-	return m.last
+	return m.last.Load()
+}
+
+// latest returns what was counted last, and has it counted anew in the background if that is too long ago: it waits for no
+// disk. Nil: nothing was counted yet.
+func (m *keyMetrics) latest(now time.Time) *quoratepb.EncryptionStatus {
+	if m.begun.Advance(now, keyPause) && m.busy.CompareAndSwap(false, true) {
+		m.spawn(func() {
+			defer m.busy.Store(false)
+			m.status(now)
+		})
+	}
+	return m.last.Load()
 }

@@ -45,6 +45,58 @@ func (s *Server) keyStatus() (*quoratepb.EncryptionStatus, error) {
 	return status, nil
 }
 
+// watchKeys begins to check whether the next start would find the keys.
+func (s *Server) watchKeys() {
+	if s.disk.keys == nil {
+		return
+	}
+	s.keys = &keyCheck{fs: s.disk.below, dataDir: s.cfg.Storage.DataDir, ring: s.disk.keys, source: sourceOf(&s.cfg.Encryption),
+		logger: s.logger}
+	s.wg.Go(func() {
+		ticker := time.NewTicker(checkKeysEvery)
+		defer ticker.Stop()
+		for {
+			s.keys.lookAgain(s.ctx)
+			select {
+			case <-ticker.C:
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// keyMetrics counts the files of each key, for metrics and observations together.
+func (s *Server) keyMetrics() *keyMetrics {
+	s.keysOnce.Do(func() {
+		s.keysCounted = &keyMetrics{count: s.keyStatus, spawn: func(count func()) { s.wg.Go(count) }}
+	})
+	return s.keysCounted
+}
+
+// observedEncryption is how the data directory is encrypted, with what was counted last.
+func (s *Server) observedEncryption() *quoratepb.ObservedEncryption {
+	if s.disk.keys == nil {
+		return &quoratepb.ObservedEncryption{}
+	}
+	keys, active, wrapped := s.disk.keys.Keys()
+	o := &quoratepb.ObservedEncryption{Encrypted: true, Provider: wrapped.Provider, Key: active.ID.String(),
+		CreatedMs: active.Created.UnixMilli(), Keys: int64(len(keys))}
+	counted := s.keyMetrics().latest(time.Now())
+	if o.Counted = counted != nil; !o.Counted {
+		return o
+	}
+	o.PlainBytes = counted.GetPlainBytes()
+	for _, key := range counted.GetKeys() {
+		if key.GetId() == o.Key {
+			o.Bytes = key.GetBytes()
+		} else {
+			o.FormerBytes += key.GetBytes()
+		}
+	}
+	return o
+}
+
 func (s *Server) rotateKey(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rotatePatience)
 	defer cancel()

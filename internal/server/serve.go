@@ -32,6 +32,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if s.audit != nil {
 		s.audit.Run()
 	}
+	s.watchKeys()
 	observer, collector := s.newObserver()
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,

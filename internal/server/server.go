@@ -50,25 +50,28 @@ type Options struct {
 
 // Server is one running member with everything around it.
 type Server struct {
-	cfg       config.Config
-	logger    *slog.Logger // writes names of members beside their ids
-	names     names
-	fatal     func(error)
-	disk      disk
-	lock      *dirLock
-	data      *datadir.Data
-	timings   *timings
-	dropped   func() uint64 // lines of the log; nil: not counted
-	member    *member.Member
-	budgets   budgets
-	transport *transport.Transport
-	reserve   *reserve.Watch
-	services  *rpc.Services
-	audit     *trail.Trail // nil: no calls are recorded
-	clients   *clientPorts
-	conns     connLimits
-	feed      *feed.Feed
-	places    objectplace.Allowed
+	cfg         config.Config
+	logger      *slog.Logger // writes names of members beside their ids
+	names       names
+	fatal       func(error)
+	disk        disk
+	lock        *dirLock
+	data        *datadir.Data
+	timings     *timings
+	dropped     func() uint64 // lines of the log; nil: not counted
+	member      *member.Member
+	budgets     budgets
+	transport   *transport.Transport
+	reserve     *reserve.Watch
+	services    *rpc.Services
+	audit       *trail.Trail // nil: no calls are recorded
+	keys        *keyCheck    // nil: the data directory is not encrypted
+	keysOnce    sync.Once
+	keysCounted *keyMetrics // see keyMetrics
+	clients     *clientPorts
+	conns       connLimits
+	feed        *feed.Feed
+	places      objectplace.Allowed
 	// endShipping tells the shipper that the member ends; nil: there is none.
 	endShipping context.CancelFunc
 	observer    atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before

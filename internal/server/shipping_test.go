@@ -147,7 +147,7 @@ func (b *shipped) until(what string, revision int64) {
 // verify restores the latest state with the identities in files.
 func (b *shipped) verify(identities ...string) (*server.Proved, error) {
 	b.t.Helper()
-	open, err := seal.ReadIdentities(files.Disk, identities)
+	open, err := seal.ReadIdentities(identities)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 func (w *World) calmPhase() {
 	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
+	w.liftQuotas()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
 		!w.probe("after the faults") || !w.goesBackAndForth() || !w.levelRises() || !w.shipsOn() || !w.usersGetThrough() ||
 		!w.nativesFollow() || !w.nativesAnswered() || !w.silentForgotten() {
@@ -36,10 +37,20 @@ func (w *World) calmPhase() {
 		h.crash()
 		h.startAfter(dice.Between(h.rng, 0, 100*time.Millisecond))
 	}
-	if w.probe("after all lost power") && w.converge() {
-		w.audit()
+	if w.probe("after all lost power") && w.converge() && w.audit() {
 		w.auditLimits()
+		w.removedAreTold()
 	}
+}
+
+// removedAreTold lets the world go on as long as a removed member runs, finds the leader, and is not told that it was removed:
+// the law says how long that may last.
+func (w *World) removedAreTold() {
+	untold := func(h *host) bool {
+		leader := w.cluster.leader()
+		return leader != nil && leader.leads() && h.couldLeave(leader)
+	}
+	w.runUntil(w.run.Now()+w.patience(), func() bool { return !slices.ContainsFunc(w.cluster.up(), untold) })
 }
 
 // heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no configuration

@@ -199,6 +199,7 @@ func (c *cluster) compareHashes() {
 		c.run.suite.Leveled(h.id, machine.Applied().Index, machine.ActiveLevel(), machine.Rise())
 		h.checkPast()
 		c.run.suite.Backed(h.id, machine.Applied().Index, machine.Backup())
+		h.checkAudit()
 		store := h.proc.Data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue

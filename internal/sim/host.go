@@ -80,6 +80,13 @@ func (r *run) endBytes() int64 {
 	return 0
 }
 
+// limitCountBytes is small, so that the counts of few keys take several steps; mostHeads, so that heads of the audit are
+// thinned out in short worlds.
+const (
+	limitCountBytes = 3 * kv.WalkKeyBytes
+	mostHeads       = 8
+)
+
 func (h *host) options() datadir.Options {
 	end := h.run.endBytes()
 	if h.run.broken.OwnParts {
@@ -89,8 +96,12 @@ func (h *host) options() datadir.Options {
 	if h.run.plan.Rises {
 		applies.Level, applies.Needs = h.knowsLevel(), nextlevel.Needs
 	}
-	if h.run.plan.Limits {
-		applies.LimitCountBytes = 3 * kv.WalkKeyBytes
+	applies.LimitCountBytes, applies.MostHeads = limitCountBytes, mostHeads
+	if h.run.broken.OwnCounts {
+		applies.LimitCountBytes *= int64(1 + h.slot)
+	}
+	if h.run.broken.OwnHeads {
+		applies.MostHeads += 2 * h.slot
 	}
 	open, view := h.run.stores.On(h.slot, h.disk)
 	fs, keys := h.run.stores.Over(h.disk)

@@ -29,6 +29,7 @@ var strikes = map[string]func(*World){
 	"hung-store":         byFaults((*faults).strikeHungStore),
 	"limits":             (*World).strikeLimits,
 	"backup":             (*World).strikeBackup,
+	"audit":              (*World).strikeAudit,
 	"fulldisk":           byFaults((*faults).strikeFullDisk),
 	"pause":              byFaults((*faults).strikePause),
 	"membership":         byOperators((*operators).strikeMembership),

@@ -104,6 +104,7 @@ func newWorld(o Options) (*World, error) {
 	r.suite = check.NewSuite(r.Now, base)
 	r.suite.Leases.ClockDrift(p.Drift)
 	r.suite.Leases.EndBytes = r.endBytes()
+	r.suite.CountBytes, r.suite.MostHeads = limitCountBytes, mostHeads
 	r.suite.Jobs.Drift, r.suite.Jobs.MaxPerHour = p.Drift, p.CareBudget
 	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {
@@ -162,6 +163,9 @@ func (r *run) breakLoad(o *Options) {
 	}
 	if r.broken.Stays {
 		m.Natives, m.Stays = 3, true
+	}
+	if r.broken.RemovedUntold {
+		r.plan.SwitchOff = false
 	}
 	if r.broken.Client {
 		m.Natives, m.Direct, m.Tally.SuperquorumLess = hastyClients, true, true

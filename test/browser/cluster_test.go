@@ -40,7 +40,8 @@ type member struct {
 	process               *exec.Cmd
 }
 
-// cluster is three members; the console of the first one administers, that of the others reads.
+// cluster is three members; the console of the first one administers, that of the others reads. All have an output of the audit, and
+// the first two are encrypted.
 type cluster struct {
 	t       *testing.T
 	members []*member
@@ -68,6 +69,10 @@ func start(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
 	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte("TXVzdCBub3QgYmUgdXNlZCBlbHNld2hlcmUsIGV2ZXI="), 0o400); err != nil {
+		t.Fatal(err)
+	}
 	var peers, initial []string
 	for i := range 3 {
 		peers = append(peers, "http://"+address(t))
@@ -82,7 +87,12 @@ func start(t *testing.T) *cluster {
 		m.process = exec.Command(program, "--name", m.name, "--data-dir", filepath.Join(dir, m.name),
 			"--listen-client-urls=http://"+m.client, "--advertise-client-urls=http://"+m.client, "--listen-peer-urls="+peers[i],
 			"--initial-advertise-peer-urls="+peers[i], "--initial-cluster="+strings.Join(initial, ","),
-			"--listen-console-urls=http://"+m.console, "--console="+mode, "--level-policy=now", "--log-level=warn")
+			"--listen-console-urls=http://"+m.console, "--console="+mode, "--level-policy=now", "--log-level=warn",
+			"--audit-log="+filepath.Join("audit", m.name+".log"))
+		m.process.Dir = dir // pages and pictures show the path
+		if i < 2 {
+			m.process.Args = append(m.process.Args, "--encryption-key-file="+key)
+		}
 		var said bytes.Buffer
 		m.process.Stderr = &said
 		if err := m.process.Start(); err != nil {

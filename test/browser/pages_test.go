@@ -28,10 +28,13 @@ func paths(b *tab, console string) (all []string) {
 var more = []string{
 	"/members?member=m2", "/members?die=1", "/docs/membership.md", "/docs/performance.md", "/docs/?q=leader", "/users?of=root&key=x",
 	"/users/change?do=delete-user&user=x",
+	"/limits/set?name=tenant-a&keys=prefix&prefix=%2Fregistry%2F&quota-keys=9&writes=0", "/limits/delete?name=tenant-a",
+	"/audit?call=put&key=x&by=ann&operation=put", "/audit/rule?do=add&level=request&op=put&users=ann&prefixes=%2Fx%2F",
 	"/changes/plan", "/changes/plan?verb=change", "/changes/plan?verb=remove&member=m2", "/changes/plan?verb=cordon&member=m2",
 	"/changes/plan?verb=add&name=m4&peer-urls=10.0.4.9", "/changes/replace", "/changes/replace?member=m2", "/changes/replace?member=m9",
 	"/changes/replace?member=m2&name=m4&peer-urls=http://127.0.0.1:9", "/changes/job?id=9", "/changes/cancel?id=9",
 	"/keys?prefix=%2Fregistry%2Fpods%2Fdefault%2F", "/keys?prefix=%2Fhostile%2F", podPage, "/keys/versions?key=" + pod, "/keys/deleted",
+	"/keys/changes?prefix=%2Fgone%2F",
 	"/keys/undelete?prefix=%2Fgone%2F", "/keys/watch?from=1", "/keys/leases", "/keys/new", "/keys/edit?key=" + pod, "/keys/delete?key=" + pod,
 }
 
@@ -44,6 +47,13 @@ func (c *cluster) fill() {
 	for i := range 20 {
 		c.quorate("", "put", fmt.Sprintf("/registry/pods/default/pod-%02d", i), fmt.Sprintf(`{"kind":"Pod","n":%d}`, i))
 	}
+	until(c.t, "the feature level is 2", func() bool { return strings.Contains(c.quorate("", "upgrade", "status"), "feature level 2 is active") })
+	c.quorate(`{"rules": [{"level": "request", "prefixes": ["/registry/secrets/"], "keys": "hashed"},
+		{"level": "none", "operations": ["range", "watch", "maintenance"]}, {"level": "metadata"}]}`, "audit", "policy", "set", "-")
+	c.quorate("", "limit", "set", "tenant-a", "--prefix", "/registry/", "--quota-keys", "24", "--quota-bytes", "64KiB")
+	c.quorate("", "limit", "set", "batch", "--for-user", "batch", "--writes", "200", "--write-bytes", "4MiB")
+	c.quorate("", "limit", "set", "orders", "--prefix", "/orders/", "--writes", "200")
+	c.quorate("", "limit", "set", "small-values", "--prefix", "", "--value-bytes", "64KiB")
 	c.quorate("", "put", "/gone/one", "v")
 	c.quorate("", "del", "/gone/one")
 	for _, hostile := range []string{

@@ -34,6 +34,9 @@ var pictures = []struct {
 	{"replace-light", "/changes/replace?member=m3&name=m4&peer-urls=http://10.0.4.9:2380", looks[0]},
 	{"key-light", podPage, looks[0]},
 	{"undelete-light", "/keys/undelete?prefix=%2Fgone%2F", looks[0]},
+	{"limits-light", "/limits", looks[0]},
+	{"audit-light", "/audit", looks[0]},
+	{"encryption-light", "/encryption", looks[0]},
 	{"alarms-dark", "/alarms", looks[1]},
 }
 

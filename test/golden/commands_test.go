@@ -146,6 +146,7 @@ func results() []named[kv.Result] {
 		auth.ErrPermissionDenied, auth.ErrRoleNotGranted, auth.ErrPermissionNotGranted, auth.ErrPermissionNotGiven,
 		auth.ErrInvalidManagement, auth.ErrOldRevision, auth.ErrBadName, auth.ErrTooLarge, auth.ErrTokenInvalid,
 		auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists, auth.ErrTooManyTokens, kv.ErrLooksTooFar, kv.ErrOverQuota, kv.ErrLimitNotFound, kv.ErrTooManyLimits,
+		kv.ErrHeadBehind, kv.ErrTooManyHeads,
 	} {
 		all = append(all, named[kv.Result]{"rejection: " + err.Error(), kv.Result{Revision: 3, Err: err}})
 	}

@@ -54,7 +54,8 @@ func (c *cluster) setAudit() {
 func TestAudit_tampering(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.log")
-	c := startCluster(t, 1, "--level-policy=now", "--audit-log="+file)
+	collected, collector := collectLogs(t)
+	c := startCluster(t, 1, "--level-policy=now", "--audit-log="+file+",otlp://"+collector)
 	n := c.nodes[0]
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -92,7 +93,11 @@ func TestAudit_tampering(t *testing.T) {
 			t.Errorf("no record has %s", want)
 		}
 	}
-	if bytes.Contains(records, []byte("SECRET")) {
+	until(t, "the collector has the records, too", func(context.Context) bool {
+		text := collected.text()
+		return strings.Contains(text, `"key":"a7"`) && strings.Contains(text, `"decision":"denied"`)
+	})
+	if bytes.Contains(records, []byte("SECRET")) || strings.Contains(collected.text(), "SECRET") {
 		t.Error("a record has a value")
 	}
 	if said, status := c.audit("verify", file); status != 0 || !strings.Contains(said, "intact: ") {

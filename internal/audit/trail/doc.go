@@ -1,4 +1,4 @@
-// Package trail writes records of calls to sinks: a file, the journal, syslog.
+// Package trail writes records of calls to sinks: a file, the journal, syslog, a collector of OpenTelemetry.
 //
 // A Trail takes records from any goroutine, without waiting, into a queue of each sink, which has a bound in bytes. A Sink is
 // a state machine over a Port: its one goroutine (Trail.Run) calls Turn, which chains what waits (package audit), writes it,

@@ -2,7 +2,9 @@ package trail
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +15,8 @@ import (
 
 // Port is where a sink writes.
 type Port interface {
-	// Write writes whole lines, and returns how many of their bytes were taken: fewer only with an error.
+	// Write writes whole lines, and returns how many of their bytes were taken: fewer only with an error, a *RefusedError if
+	// the next line will never be taken.
 	Write(lines []byte) (n int, err error)
 }
 
@@ -69,6 +72,7 @@ type Sink struct {
 	outAt        int // what the port has taken of out
 	marks        []mark
 	count        uint64 // records in bodies
+	refusals     uint64 // of these, by the port
 	began        bool
 	why          string // of the next file record; empty: none is due
 	torn         int
@@ -203,6 +207,11 @@ func (s *Sink) step(now time.Time) (more bool) {
 	}
 	n, err := s.port.Write(s.out[s.outAt:])
 	s.outAt += n
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Bytes > 0 && !s.required {
+		s.skip(refused)
+		err = nil
+	}
 	if err != nil {
 		s.trouble(now, err)
 		return false
@@ -212,13 +221,23 @@ func (s *Sink) step(now time.Time) (more bool) {
 	return true
 }
 
+// skip drops a record that the port refuses for good.
+func (s *Sink) skip(r *RefusedError) {
+	s.outAt += r.Bytes
+	s.refusals++
+	s.dropped.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost++
+}
+
 // note counts what the port has taken.
 func (s *Sink) note() {
 	if s.chained < len(s.bodies) {
 		return
 	}
-	s.taken.Add(s.count)
-	s.bodies, s.chained, s.count = s.bodies[:0], 0, 0
+	s.taken.Add(s.count - min(s.count, s.refusals))
+	s.bodies, s.chained, s.count, s.refusals = s.bodies[:0], 0, 0, 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.oldest.Unset()
@@ -274,7 +293,8 @@ func (s *Sink) take(now time.Time) bool {
 	s.bodies, s.waiting, s.chained = s.waiting, s.bodies[:0], 0
 	s.count, s.records = s.records, 0
 	if s.lost > 0 { // they came when there was no room for more
-		s.bodies = audit.EventBody(s.bodies, now, audit.EventLost, s.lost, "the sink did not take records in time")
+		s.bodies = audit.EventBody(s.bodies, now, audit.EventLost, s.lost,
+			"the output did not take them in time, or refused them")
 		s.lost = 0
 	}
 	return len(s.bodies) > 0
@@ -316,7 +336,7 @@ func (s *Sink) ends(now time.Time) {
 	s.Turn(now)
 	s.offer(now, audit.EventBody(nil, now, audit.EventEnds, 0, ""), false)
 	s.Turn(now)
-	if s.file != nil {
-		_ = s.file.Close()
+	if port, ok := s.port.(io.Closer); ok {
+		_ = port.Close()
 	}
 }

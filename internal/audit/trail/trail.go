@@ -64,7 +64,7 @@ func (t *Trail) Record(p *audit.Policy, e *audit.Event) {
 	buffer := t.pool.Get().(*[]byte)
 	body := p.Body((*buffer)[:0], e, level, shape)
 	for i, s := range t.sinks {
-		if s.offer(e.Time, body, e.Unrecordable) {
+		if s.offer(e.Time, body, e.Refused) {
 			select {
 			case t.wake[i] <- struct{}{}:
 			default:
@@ -87,7 +87,7 @@ func (e *BlockedError) Error() string {
 	if why == "" {
 		why = "it takes records too slowly"
 	}
-	return fmt.Sprintf("audit: this call has to be recorded, and %s of this member, which is required, has taken no "+
+	return fmt.Sprintf(audit.Blocked+", and %s of this member, which is required, has taken no "+
 		"record for %s: %s; nothing was changed: repair it, or try another "+
 		"member", e.Sink, e.For.Round(100*time.Millisecond), why)
 }
@@ -223,7 +223,8 @@ func (t *Trail) run(ctx context.Context, s *Sink, wake <-chan struct{}) {
 		}
 		if why := s.Trouble(); why != "" && now.Sub(complained) >= complainEvery {
 			complained = now
-			t.options.Logger.Error("an audit sink takes no records", "sink", s.name, "required", s.required, "err", why)
+			t.options.Logger.Error("an output of the audit takes no records",
+				"output", s.name, "required", s.required, "err", why)
 		}
 		heads.look(t, s, now)
 		wait := time.NewTimer(again)
@@ -254,7 +255,7 @@ func (h *heads) look(t *Trail, s *Sink, now time.Time) {
 	h.due = now.Add(headEvery)
 	head, moved, err := s.Head(now, h.last)
 	if err != nil {
-		t.options.Logger.Warn("the audit's records were not written to disk", "sink", s.name, "err", err)
+		t.options.Logger.Warn("the audit's records were not written to disk", "output", s.name, "err", err)
 	}
 	if !moved {
 		return
@@ -307,10 +308,12 @@ const (
 // SinkStatus is how a sink is.
 type SinkStatus struct {
 	Name                   string
+	File                   bool // its records stay in a file
 	Required               bool
 	Taken, Dropped, Failed uint64
 	WaitingBytes           int
 	Late                   time.Duration // of the oldest record that waits
+	Deadline               time.Duration // of a required sink; zero: it is best effort
 	Blocked                bool          // calls are refused because of it
 	Trouble                string
 }
@@ -322,8 +325,12 @@ func (t *Trail) Status() (sinks []SinkStatus, refused uint64) {
 		s.mu.Lock()
 		waiting := len(s.waiting)
 		s.mu.Unlock()
-		late := s.overdue(now)
-		sinks = append(sinks, SinkStatus{Name: s.name, Required: s.required, Taken: s.taken.Load(), Dropped: s.dropped.Load(),
+		late, deadline := s.overdue(now), time.Duration(0)
+		if s.required {
+			deadline = t.options.Deadline
+		}
+		sinks = append(sinks, SinkStatus{Name: s.name, Required: s.required, File: s.file != nil, Deadline: deadline,
+			Taken: s.taken.Load(), Dropped: s.dropped.Load(),
 			Failed: s.failed.Load(), WaitingBytes: waiting, Late: late, Blocked: s.required && late > t.options.Deadline,
 			Trouble: strings.ToValidUTF8(s.Trouble(), "?")})
 	}

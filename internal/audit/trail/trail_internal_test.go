@@ -216,7 +216,7 @@ func TestTrail_Admit_room(t *testing.T) {
 			t.Errorf("the login of the exempt user: %v", err)
 		}
 		refused := event("alice", audit.OpPut)
-		refused.Unrecordable = true
+		refused.Refused = true
 		if body := string(policy.Body(nil, refused, audit.Metadata, audit.Plain)); !strings.Contains(body, `"decision":"refused"`) {
 			t.Errorf("recorded as %s", body)
 		}

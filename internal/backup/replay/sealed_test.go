@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // newIdentity returns a recipient, and a file with its identity.
@@ -33,7 +32,7 @@ func newIdentity(t *testing.T) (recipient, file string) {
 
 func reads(t *testing.T, names ...string) backup.Opener {
 	t.Helper()
-	open, err := seal.ReadIdentities(files.Disk, names)
+	open, err := seal.ReadIdentities(names)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup/seal"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // Ensure that a process that may use no cryptography but that of FIPS 140-3 says so, before anything is encrypted, and does not
@@ -38,7 +37,7 @@ func TestFIPS(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seal.ReadIdentities(files.Disk, []string{name}); !errors.Is(err, seal.ErrFIPS) {
+	if _, err := seal.ReadIdentities([]string{name}); !errors.Is(err, seal.ErrFIPS) {
 		t.Errorf("identities: got %v", err)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/quorate/quorate/internal/backup"
-	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // maxIdentityBytes bounds a file of identities.
@@ -20,10 +19,13 @@ const maxIdentityBytes = 64 << 10
 
 // ReadIdentities reads files of identities, as age-keygen writes them, and returns what decrypts with any of them. A file that
 // others than its owner may read is refused. Without files it returns nil.
-func ReadIdentities(fs env.FS, names []string) (backup.Opener, error) {
+func ReadIdentities(names []string) (backup.Opener, error) {
 	var all []age.Identity
 	for _, name := range names {
-		content, err := atrest.ReadPrivate(fs, name, maxIdentityBytes)
+		content, err := keysource.ReadSecret(name, maxIdentityBytes)
+		if err == nil && len(content) > maxIdentityBytes {
+			err = fmt.Errorf("%s: the file has more than %d bytes: it is no file of identities", name, maxIdentityBytes)
+		}
 		if err != nil {
 			return nil, err
 		}

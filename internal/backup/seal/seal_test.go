@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // pair is a key pair.
@@ -50,7 +49,7 @@ func opener(t testing.TB, pairs ...pair) backup.Opener {
 	if err := os.WriteFile(name, []byte(text), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	open, err := seal.ReadIdentities(files.Disk, []string{name})
+	open, err := seal.ReadIdentities([]string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +132,12 @@ func TestReadIdentities_wrong(t *testing.T) {
 		"more than 65536 bytes":       write(strings.Repeat("# \n", 30_000), 0o400),
 		"no such file":                filepath.Join(t.TempDir(), "gone"),
 	} {
-		open, err := seal.ReadIdentities(files.Disk, []string{name})
+		open, err := seal.ReadIdentities([]string{name})
 		if err == nil || open != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "SECRET-KEY-1") {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if open, err := seal.ReadIdentities(files.Disk, nil); open != nil || err != nil {
+	if open, err := seal.ReadIdentities(nil); open != nil || err != nil {
 		t.Errorf("none: got %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 const mostDeleted = 100 // keys of one page
@@ -16,6 +17,7 @@ const mostDeleted = 100 // keys of one page
 // deletedRow is a key that is gone.
 type deletedRow struct {
 	Name, Href    string
+	When, By      string // of its deletion
 	Deleted, Read int64
 	Version, Size int64
 	Lease         int64
@@ -64,7 +66,7 @@ func deleted(ctx context.Context, r *page.Request) (any, error) {
 	}
 	key, end := rangeOf(prefix)
 	answer, err := quoratepb.NewHistoryClient(r.Conn).Deleted(ctx, &quoratepb.DeletedRequest{Key: key, RangeEnd: end,
-		AtRevision: at, Limit: mostDeleted, Page: token})
+		AtRevision: at, Limit: mostDeleted, Page: token, Authors: true})
 	if err != nil {
 		if v.Rights, err = rightsOf(ctx, r, err); err != nil {
 			return nil, revisionFault(ctx, r, key, at, err)
@@ -73,9 +75,13 @@ func deleted(ctx context.Context, r *page.Request) (any, error) {
 	}
 	v.Revision, v.First, v.Looked = answer.GetRevision(), answer.GetFirstRevision(), answer.GetLookedAt()
 	for _, one := range answer.GetKeys() {
-		v.Rows = append(v.Rows, deletedRow{Name: short(one.GetKey()), Deleted: one.GetDeletedRevision(),
+		row := deletedRow{Name: short(one.GetKey()), Deleted: one.GetDeletedRevision(),
 			Read: one.GetReadRevision(), Version: one.GetWas().GetVersion(), Size: one.GetWas().GetSize(),
-			Lease: one.GetWas().GetLease(), Href: toKey("/keys/key", one.GetKey(), "rev", number(one.GetReadRevision()))})
+			Lease: one.GetWas().GetLease(), Href: toKey("/keys/key", one.GetKey(), "rev", number(one.GetReadRevision()))}
+		if row.Deleted > 0 {
+			row.When, row.By = wording.Between(one.GetAfter(), one.GetBefore()), wording.By(one.GetAuthor())
+		}
+		v.Rows = append(v.Rows, row)
 	}
 	if next := answer.GetNextPage(); len(next) > 0 {
 		v.More = toPrefix("/keys/deleted", prefix, "at", number(at), "page", base64.RawURLEncoding.EncodeToString(next))

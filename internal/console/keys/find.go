@@ -20,6 +20,7 @@ type findView struct {
 	Skipped bool // between the first and the second crumb some are left out
 	Watch   string
 	Deleted string
+	Changes string
 	Leases  string
 	New     string
 }
@@ -30,7 +31,8 @@ func find(_ context.Context, r *page.Request) (any, error) {
 	if err != nil {
 		return findView{Leases: "/keys/leases", Value: r.Query.Get("prefix")}, nil // the list says what is wrong
 	}
-	v := findView{Leases: "/keys/leases", Watch: toPrefix("/keys/watch", prefix), Deleted: toPrefix("/keys/deleted", prefix)}
+	v := findView{Leases: "/keys/leases", Watch: toPrefix("/keys/watch", prefix), Deleted: toPrefix("/keys/deleted", prefix),
+		Changes: toPrefix("/keys/changes", prefix)}
 	if r.Admin {
 		v.New = toPrefix("/keys/new", prefix)
 	}

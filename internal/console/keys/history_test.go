@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"fmt"
+	"html"
 	"strings"
 	"testing"
 
@@ -157,4 +158,15 @@ func TestKeys_authors(t *testing.T) {
 	wants(t, "the key", w.look(at("/keys/key", "key", "k")), "<dd>after 20", "<dd>through m</dd>")
 	w.del("k")
 	wants(t, "a deletion", w.look(at("/keys/key", "key", "k")), "When: after 20", "By: through m.")
+	wants(t, "the list of deleted keys", w.look(at("/keys/deleted", "prefix", "k")), ">after 20", ">through m<")
+	page := w.look(at("/keys/changes", "prefix", "k"))
+	wants(t, "the changes of a prefix", page, ">deleted<", ">created<", ">through m<", "quorate history --prefix k")
+	for i := 0; strings.Contains(page, "Older changes"); i++ {
+		_, link, _ := strings.Cut(page, `class="button plain" href="/keys/changes`)
+		link, _, _ = strings.Cut(link, `"`)
+		if page = w.look("/keys/changes" + html.UnescapeString(link)); i > 1000 {
+			t.Fatal("the pages of changes do not end")
+		}
+	}
+	wants(t, "changes of nothing", w.look(at("/keys/changes", "prefix", "none/")), "None of these keys was changed")
 }

@@ -135,7 +135,7 @@ func TestKeys_hostile(t *testing.T) {
 				wants(t, h.name, page, "version 1", "!There is no such key", "!did not have this within")
 			}
 		}
-		for _, path := range []string{"/keys", "/keys/deleted", "/keys/undelete", "/keys/watch"} {
+		for _, path := range []string{"/keys", "/keys/deleted", "/keys/changes", "/keys/undelete", "/keys/watch"} {
 			check(h.name+" "+path, w.look(at(path, "prefix", name, "from", "1")))
 		}
 		body, answer := w.open(at("/keys/value", "key", name))
@@ -177,6 +177,8 @@ func TestKeys_badQueries(t *testing.T) {
 		{at("/keys", "prefix", `"`), "begins with a quote"},
 		{at("/keys/versions", "key", "k", "a", "x", "b", "1"), "is no revision"},
 		{at("/keys/deleted", "page", "!"), "not one that this console made"},
+		{at("/keys/changes", "page", "!"), "not one that this console made"},
+		{at("/keys/changes", "page", "AAAA"), "the page is none of this method"},
 		{at("/keys/deleted", "page", "AAAA"), "the page belongs to another request"},
 		{at("/keys/deleted", "at", "99999"), "cannot be read"},
 		{at("/keys/undelete", "at", "99999"), "in the future"},

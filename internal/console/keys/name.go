@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bytes"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,34 +22,18 @@ const (
 	separator = '/'
 )
 
-// isPlain reports whether a key is its own name: printable text that no form and no reader changes.
-func isPlain(key []byte) bool {
-	if len(key) == 0 || !utf8.Valid(key) || key[0] == '"' || key[0] == ' ' || key[len(key)-1] == ' ' {
-		return false
-	}
-	return bytes.IndexFunc(key, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
-}
-
-// nameOf is the text that names a key: the key itself, or, if it has anything but printable characters, in quotes with the
-// escapes of Go.
-func nameOf(key []byte) string {
-	if isPlain(key) {
-		return string(key)
-	}
-	return strconv.Quote(string(key))
-}
+// isPlain and nameOf are those of all pages.
+func isPlain(key []byte) bool  { return page.PlainKey(key) }
+func nameOf(key []byte) string { return page.KeyName(key) }
 
 // keyOf is the key of a name.
 func keyOf(name string) ([]byte, error) {
-	if !strings.HasPrefix(name, `"`) {
-		return []byte(name), nil
-	}
-	key, err := strconv.Unquote(name)
-	if err != nil {
+	key, ok := page.KeyOf(name)
+	if !ok {
 		return nil, badf("%s begins with a quote, so it must end with one, and what is between them is read as in Go: "+
 			"\\x00 is a byte, \\\" a quote, \\\\ a backslash.", cut(name, mostShown))
 	}
-	return []byte(key), nil
+	return key, nil
 }
 
 // badf is a fault of what was asked for, in words for the reader.

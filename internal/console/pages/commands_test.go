@@ -17,7 +17,9 @@ import (
 // queries are looks at pages whose command lines differ.
 var queries = []string{"", "of=alice", "by=cpu&of=clients&window=5m&rows=50", "do=delete-user&user=alice", "do=set-password&user=alice",
 	"do=delete-role&role=pods", "do=revoke-role&user=alice&role=pods", "do=revoke-permission&role=pods&key=L2E&end=L2I",
-	"do=stop", "do=start&place=file:///mnt/b&base=6h&seal=1s&verify=24h"}
+	"do=stop", "do=start&place=file:///mnt/b&base=6h&seal=1s&verify=24h",
+	"name=batch&user=ann&writes=200&write-bytes=4MiB", "name=all&keys=all&quota-bytes=1GiB&quota-keys=9",
+	"by=ann&prefix=/a/&operation=put"}
 
 // etcdctls are the commands that etcdctl has alone.
 var etcdctls = []string{"alarm", "auth", "user", "role"}

@@ -64,6 +64,13 @@ func TestAll_hostileNumbers(t *testing.T) {
 				m.Observation.Series = append(m.Observation.Series, &quoratepb.ObservedPoint{EndedMs: 10_000 * n, LastedMs: 10_000, Writes: 9, Reads: 8})
 			}
 		}
+		for _, m := range all.Members {
+			m.Observation.Limits = []*quoratepb.ObservedLimit{{Name: "batch", Refused: 3, UsedPercent: 95}}
+			m.Observation.Audit = []*quoratepb.ObservedOutput{{Name: "a.log", Kind: "file", Required: true, Records: 9, Lost: 3, LateMs: 4000,
+				DeadlineMs: 5000}}
+			m.Observation.Encryption = &quoratepb.ObservedEncryption{Encrypted: true, Provider: "file", CreatedMs: consoletest.Now - 90_000,
+				Keys: 2, Counted: true, Bytes: 900, FormerBytes: 80, PlainBytes: 7}
+		}
 		cluster := consoletest.Described(all)
 		top := &quoratepb.TopAnswer{Members: []*quoratepb.TopOfMember{{Id: 1, Name: "m1", Answer: &quoratepb.TopAnswer{CoversMs: 9000, OneOf: 2,
 			Prefixes: ranking(), Clients: ranking(), Watched: ranking(), Watching: ranking()}}}}
@@ -77,7 +84,7 @@ func TestAll_hostileNumbers(t *testing.T) {
 		conn[quoratepb.Membership_Describe_FullMethodName] = proto.Message(cluster)
 		for _, p := range pages.All() {
 			switch p.Path {
-			case "/", "/members", "/traffic", "/top", "/alarms", "/backups", "/changes/replace":
+			case "/", "/members", "/traffic", "/top", "/alarms", "/backups", "/changes/replace", "/limits", "/audit", "/encryption":
 			default:
 				continue
 			}

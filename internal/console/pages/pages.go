@@ -4,10 +4,13 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/console/alarms"
+	"github.com/quorate/quorate/internal/console/audit"
 	"github.com/quorate/quorate/internal/console/backups"
 	"github.com/quorate/quorate/internal/console/changes"
 	"github.com/quorate/quorate/internal/console/documents"
+	"github.com/quorate/quorate/internal/console/encryption"
 	"github.com/quorate/quorate/internal/console/keys"
+	"github.com/quorate/quorate/internal/console/limits"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/console/top"
@@ -23,6 +26,9 @@ func All() []page.Page {
 		changes.Pages(),
 		[]page.Page{traffic.Page(), top.Page()},
 		keys.Pages(),
-		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), backups.Page(), backups.Confirm(), documents.Page()},
+		[]page.Page{users.Page(), users.Confirm()},
+		limits.Pages(),
+		audit.Pages(),
+		[]page.Page{encryption.Page(), alarms.Page(), backups.Page(), backups.Confirm(), documents.Page()},
 	)
 }

@@ -11,6 +11,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/consoletest"
@@ -70,6 +71,13 @@ func answers() consoletest.Conn {
 		quoratepb.Top_Get_FullMethodName:          &quoratepb.TopAnswer{},
 		quoratepb.History_Versions_FullMethodName: &quoratepb.VersionsAnswer{Revision: 9, FirstRevision: 1},
 		quoratepb.History_Deleted_FullMethodName:  &quoratepb.DeletedAnswer{Revision: 9, FirstRevision: 1},
+		quoratepb.History_Changes_FullMethodName:  &quoratepb.ChangesAnswer{Revision: 9, FirstRevision: 1},
+		quoratepb.Limits_ListLimits_FullMethodName: &quoratepb.ListLimitsResponse{Limits: []*quoratepb.LimitState{
+			{Limit: &quoratepb.Limit{Name: "m4", Prefix: []byte("/a/"), QuotaKeys: proto.Int64(9)}, UsedKeys: 3}}},
+		quoratepb.Audit_Policy_FullMethodName:      &quoratepb.AuditPolicy{Policy: `{"rules": [{"level": "metadata"}]}`, Version: 1},
+		quoratepb.Audit_Heads_FullMethodName:       &quoratepb.AuditHeads{Heads: []*quoratepb.AuditHead{{Member: 1, Sequence: 9}}},
+		quoratepb.Audit_Records_FullMethodName:     &quoratepb.AuditRecords{Member: 1, Output: "audit.log"},
+		quoratepb.Encryption_Status_FullMethodName: &quoratepb.EncryptionStatus{Keys: []*quoratepb.DataKey{{Id: "a", Active: true}}},
 	}
 }
 

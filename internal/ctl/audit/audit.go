@@ -17,12 +17,6 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-// New makes the command and its verbs.
-func New(s command.Streams) *cobra.Command {
-	return command.Group("audit", "Say which calls members record, and verify files of records",
-		command.Group("policy", "Show or set which calls members record", newShow(s), newSet(s)), newHeads(s), newVerify(s))
-}
-
 // ask calls the Audit service.
 func ask[Answer any](
 	ctx context.Context, c *command.Connection, question func(context.Context, quoratepb.AuditClient) (Answer, error),
@@ -67,13 +61,13 @@ func show(c *command.Connection, policy *quoratepb.AuditPolicy) error {
 	} else {
 		fmt.Fprintln(c.Streams.Out, printable.Lines(policy.GetPolicy(), audit.MaxPolicyBytes))
 	}
-	if len(policy.GetSinks()) == 0 {
+	if len(policy.GetOutputs()) == 0 {
 		fmt.Fprintln(c.Streams.Err, "the member that answers records nothing: it was started without --audit-log")
 		return nil
 	}
 	t := &command.Table{}
 	t.Add("OUTPUT", "MODE", "RECORDS", "DROPPED", "STATE")
-	for _, sink := range policy.GetSinks() {
+	for _, sink := range policy.GetOutputs() {
 		mode, state := "best effort", "takes records"
 		if sink.GetRequired() {
 			mode = "required"

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -28,7 +29,8 @@ func newVerify(s command.Streams) *cobra.Command {
 			"Give all files of a member, also those that were put aside (.gz too), in any order. Each record has the sum " +
 			"of the " +
 			"one before it, and the heads that the cluster keeps are compared; --heads takes them from a file that " +
-			"`quorate audit heads` wrote before, and asks no cluster. The status is 1 if something is wrong.",
+			"`quorate audit heads` wrote before, and asks no cluster. The status is 0 if all is intact and a head " +
+			"agrees, 1 if something was changed, removed or put elsewhere, and 6 if nothing was found, but no head proves it.",
 		Example: "  quorate audit verify /var/log/quorate/audit*.log",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,23 +70,47 @@ func verify(c *command.Connection, names []string, heads []audit.Head) error {
 	var files []audit.File
 	for _, name := range names {
 		f, err := openRecords(name)
-		if err != nil {
+		switch {
+		case damagedArchive(err):
+			return brokenArchive(err)
+		case err != nil:
 			return command.Usagef("%w", err)
 		}
 		defer f.Close()
 		files = append(files, audit.File{Name: name, Lines: f})
 	}
 	report, err := audit.Verify(files, heads)
-	if err != nil {
-		return command.Refused(err)
+	switch {
+	case damagedArchive(err):
+		return brokenArchive(err)
+	case err != nil:
+		return notProved(fmt.Errorf("not proved: a file cannot be read: %w", err))
 	}
 	if err := print(c, report, len(names)); err != nil {
 		return err
 	}
-	if report.Broken() {
+	switch {
+	case report.Broken():
 		return command.Refused(command.ErrQuiet)
+	case report.Heads == 0:
+		return notProved(command.ErrQuiet)
 	}
 	return nil
+}
+
+// notProved is the outcome of a verification that found no damage, and cannot say that there is none.
+func notProved(why error) error { return &command.Failure{Status: command.StatusNotProved, Err: why} }
+
+func brokenArchive(err error) error {
+	return command.Refused(fmt.Errorf("broken: a file cannot be unpacked (%w): it was changed or damaged, unless the "+
+		"member is packing it just now: try again", err))
+}
+
+// damagedArchive reports whether the bytes of a file that is packed are not as they were written.
+func damagedArchive(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &corrupt)
 }
 
 // opened is a file, behind what unpacks it.
@@ -120,6 +146,7 @@ type verdict struct {
 	Records uint64   `json:"records"`
 	Heads   int      `json:"heads_that_agree"`
 	Intact  bool     `json:"intact"`
+	Proved  bool     `json:"proved"`
 	Broken  []string `json:"broken"`
 	Notes   []string `json:"notes"`
 }
@@ -128,7 +155,8 @@ type verdict struct {
 const mostFindings = 50
 
 func print(c *command.Connection, r *audit.Report, files int) error {
-	v := verdict{Records: r.Records, Heads: r.Heads, Intact: !r.Broken(), Broken: []string{}, Notes: []string{}}
+	v := verdict{Records: r.Records, Heads: r.Heads, Intact: !r.Broken(), Proved: !r.Broken() && r.Heads > 0,
+		Broken: []string{}, Notes: []string{}}
 	for _, f := range r.Findings {
 		to := &v.Notes
 		if f.Broken {
@@ -152,7 +180,7 @@ func print(c *command.Connection, r *audit.Report, files int) error {
 	switch {
 	case !v.Intact:
 		word = "not intact"
-	case r.Heads == 0:
+	case !v.Proved:
 		word = "not proved"
 	}
 	command.Say(out, fmt.Sprintf("%s: %s in %s, %s of the cluster agree", word, plural.Of(r.Records, "record"),

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -256,13 +257,13 @@ func (d *differ) print(one *difference, n int) error {
 		sizes = fmt.Sprintf("%s to %s, revision %d to %d", progress.Size(int64(len(one.Was.Value))),
 			progress.Size(int64(len(one.Now.Value))), one.Was.Mod, one.Now.Mod)
 	}
-	command.Say(d.Streams.Out, fmt.Sprintf("%s %s  (%s)", sign, command.Shown(one.Key), sizes))
+	command.Say(d.Streams.Out, fmt.Sprintf("%s %s  (%s)", sign, wording.Key(one.Key), sizes))
 	if d.values {
 		if one.Was != nil {
-			command.Say(d.Streams.Out, "    was "+command.Shown(one.Was.Value))
+			command.Say(d.Streams.Out, "    was "+wording.Key(one.Was.Value))
 		}
 		if one.Now != nil {
-			command.Say(d.Streams.Out, "    now "+command.Shown(one.Now.Value))
+			command.Say(d.Streams.Out, "    now "+wording.Key(one.Now.Value))
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (c *source) open(ctx context.Context) (err error) {
 	if c.at, err = place.Parse(c.url); err != nil {
 		return command.Usagef("%w", err)
 	}
-	if c.reads, err = seal.ReadIdentities(files.Disk, c.identities); err != nil {
+	if c.reads, err = seal.ReadIdentities(c.identities); err != nil {
 		return command.Refused(fmt.Errorf("--identity: %w", err))
 	}
 	var id consensus.ClusterID

@@ -46,6 +46,7 @@ type Connection struct {
 	formats   []string // that output may name, the default first
 	// MostAnswer bounds one answer, in bytes; zero: 64 MiB. The process at an endpoint may be any process.
 	MostAnswer int
+	unrecorded unrecorded
 }
 
 const (
@@ -157,7 +158,8 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 		Username: user, Password: password, TLS: encryption,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallRecvMsgSize: cmp.Or(c.MostAnswer, mostAnswer),
-		DialOptions:        []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
+		DialOptions: append(c.unrecorded.options(),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})),
 	})
 	switch {
 	case err == nil:
@@ -257,6 +259,9 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 	}
 	if !Silent(err) {
 		return Refused(errors.New(bareText(err)))
+	}
+	if err := c.unrecorded.explain(); err != nil {
+		return err
 	}
 	var refusing, heard, said []string
 	saying := map[string][]string{} // to each sentence of said, the endpoints of which it is true

@@ -24,6 +24,12 @@ const (
 	StatusInterrupted = 130
 )
 
+// Exit statuses of single commands; `quorate doctor` has 5.
+const (
+	// StatusNotProved is how `quorate audit verify` ends that found no damage, and no head of the cluster that agrees.
+	StatusNotProved = 6
+)
+
 // Streams is what a command line is connected to.
 type Streams struct {
 	In       io.Reader

@@ -77,3 +77,64 @@ func TestHistory(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the changes of all keys with a prefix are shown, page by page, for people and for programs, that a revision of which
+// not all changes came is left to the next call, and that a history without any, and a server that knows none, are told.
+func TestHistory_prefix(t *testing.T) {
+	const noon = 1764504000000
+	m := undeletetest.Start(t)
+	m.Changed = []*quoratepb.ChangesAnswer{
+		{Revision: 90, FirstRevision: 3, NextPage: []byte{1}},
+		{Revision: 90, FirstRevision: 3, NextPage: []byte{2}, Changes: []*quoratepb.KeyChange{
+			{Key: []byte("/a/x"), ModRevision: 80, Deleted: true, Author: &quoratepb.Author{MemberId: 0xa1, Member: "m1", User: "ann\x1b"},
+				After: moment(noon, "m1"), Before: moment(noon+5000, "m1")},
+			{Key: []byte("/a/\xff"), ModRevision: 70, Created: true},
+			{Key: []byte("/a/y"), ModRevision: 60, Author: &quoratepb.Author{MemberId: 0xa1, Member: "m1", LeaseExpired: true}}}},
+		{Revision: 90, FirstRevision: 3, Changes: []*quoratepb.KeyChange{{Key: []byte("/a/z"), ModRevision: 60}}},
+	}
+	const rows = `REVISION  WRITTEN (UTC)                    USER           THROUGH  WHAT     KEY
+80        2025-11-30 12:00:00 to 12:00:05  ann            m1       deleted  /a/x
+70        not known                        not known               created  "/a/\xff"
+`
+	const rest = `60        not known                        lease expired  m1       changed  /a/y
+60        not known                        not known               changed  /a/z
+The history begins behind revision 3; changes up to it are compacted.
+`
+	if got := ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix"); got.Out != rows+rest || got.Status != 0 {
+		t.Errorf("status %d, %s: %s", got.Status, got.Err, cmp.Diff(rows+rest, got.Out))
+	}
+	got := ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix", "--limit", "3")
+	want := strings.NewReplacer("USER           ", "USER       ", "ann            ", "ann        ", "not known               created",
+		"not known           created").Replace(rows) + "Older changes: quorate history /a/ --prefix --before 61\n"
+	if got.Out != want {
+		t.Errorf("%s%s", got.Out, got.Err)
+	}
+	got = ctltest.RunAt(t, m.Address, "history", "", "--prefix", "-o", "json", "--limit", "3")
+	for _, part := range []string{`{"prefix":"","revision":90,"first_revision":3,"changes":[{"key":"/a/x","mod_revision":80,"what":"deleted",`,
+		`{"key_base64":"L2Ev/w==","mod_revision":70,"what":"created","author":null,"after":null,"before":null}],"next_before":61}`} {
+		if !strings.Contains(got.Out, part) {
+			t.Errorf("%s is not in %s%s", part, got.Out, got.Err)
+		}
+	}
+	if got = ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix", "--limit", "2"); got.Out != strings.ReplaceAll(want, "61", "70") {
+		t.Errorf("%s%s", got.Out, got.Err)
+	}
+	m.Changed[1].Changes = m.Changed[1].Changes[2:]
+	got = ctltest.RunAt(t, m.Address, "history", "/a/", "--prefix", "--limit", "1")
+	if !strings.Contains(got.Out, "--before 60\n") || !strings.Contains(got.Err, "revision 60 has more changes than these") {
+		t.Errorf("%s%s", got.Out, got.Err)
+	}
+	m.Changed = []*quoratepb.ChangesAnswer{{FirstRevision: 3}}
+	got = ctltest.RunAt(t, m.Address, "history", "/b/", "--prefix")
+	if got.Status == 0 || !strings.Contains(got.Err, "no key that begins with /b/ was changed: the history begins at revision 3") {
+		t.Errorf("status %d, %s%s", got.Status, got.Out, got.Err)
+	}
+	m.Changed[0].NextPage = []byte{0}
+	if got = ctltest.RunAt(t, m.Address, "history", "/b/", "--prefix"); !strings.Contains(got.Err, "gave the same page twice") {
+		t.Errorf("status %d, %s%s", got.Status, got.Out, got.Err)
+	}
+	m.Changed = nil
+	if got = ctltest.RunAt(t, m.Address, "history", "/b/", "--prefix"); !strings.Contains(got.Err, "does not tell the history of keys") {
+		t.Errorf("status %d, %s%s", got.Status, got.Out, got.Err)
+	}
+}

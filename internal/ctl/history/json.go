@@ -95,3 +95,49 @@ func kind(v *quoratepb.KeyVersion) string {
 	}
 	return "changed"
 }
+
+type changesJSON struct {
+	Prefix      string       `json:"prefix"`
+	PrefixBytes []byte       `json:"prefix_base64,omitempty"`
+	Revision    int64        `json:"revision"`       // of the store
+	First       int64        `json:"first_revision"` // the oldest one that can be read
+	Changes     []changeJSON `json:"changes"`
+	Before      int64        `json:"next_before,omitempty"` // --before of the next call
+}
+
+type changeJSON struct {
+	Key      string      `json:"key,omitempty"`
+	KeyBytes []byte      `json:"key_base64,omitempty"`
+	Revision int64       `json:"mod_revision"`
+	What     string      `json:"what"`   // created, changed, deleted
+	Author   *authorJSON `json:"author"` // null: not known
+	After    *momentJSON `json:"after"`  // null: not known
+	Before   *momentJSON `json:"before"`
+}
+
+func changesOutput(prefix string, all *quoratepb.ChangesAnswer, next int64) changesJSON {
+	out := changesJSON{Prefix: prefix, Revision: all.GetRevision(), First: all.GetFirstRevision(), Before: next}
+	if !utf8.ValidString(prefix) {
+		out.Prefix, out.PrefixBytes = "", []byte(prefix)
+	}
+	for _, c := range all.GetChanges() {
+		one := changeJSON{Key: string(c.GetKey()), Revision: c.GetModRevision(), What: kindOf(c), Author: author(c.GetAuthor()),
+			After: moment(c.GetAfter()), Before: moment(c.GetBefore())}
+		if !utf8.Valid(c.GetKey()) {
+			one.Key, one.KeyBytes = "", c.GetKey()
+		}
+		out.Changes = append(out.Changes, one)
+	}
+	return out
+}
+
+// kindOf is what a revision did to a key.
+func kindOf(c *quoratepb.KeyChange) string {
+	switch {
+	case c.GetDeleted():
+		return "deleted"
+	case c.GetCreated():
+		return "created"
+	}
+	return "changed"
+}

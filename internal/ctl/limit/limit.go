@@ -8,15 +8,13 @@ package limit
 import (
 	"context"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 // New returns the command.
@@ -28,7 +26,7 @@ func New(s command.Streams) *cobra.Command {
 func newSet(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
 	var user, prefix string
-	given := make([]string, len(bounds))
+	given := make([]string, len(wording.LimitBounds))
 	cmd := c.AddTo(&cobra.Command{
 		Use:   "set NAME",
 		Short: "Set a limit, in place of the one of that name",
@@ -46,15 +44,15 @@ func newSet(s command.Streams) *cobra.Command {
 		if cmd.Flags().Changed("prefix") {
 			l.Prefix = append([]byte{}, prefix...)
 		}
-		for i, b := range bounds {
-			if !cmd.Flags().Changed(b.flag) {
+		for i, b := range wording.LimitBounds {
+			if !cmd.Flags().Changed(b.Flag) {
 				continue
 			}
-			n, err := parse(given[i], b.bytes)
+			n, err := wording.ParseBound(given[i], b.Bytes)
 			if err != nil {
-				return command.Usagef("--%s %s: %w", b.flag, given[i], err)
+				return command.Usagef("--%s %s: %w", b.Flag, given[i], err)
 			}
-			*b.field(l) = &n
+			*b.Field(l) = &n
 		}
 		return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
 			limits := quoratepb.NewLimitsClient(client.ActiveConnection())
@@ -71,30 +69,10 @@ func newSet(s command.Streams) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&user, "for-user", "", "the user that it bounds; without it every user but root")
 	cmd.Flags().StringVar(&prefix, "prefix", "", "the prefix of the keys that it is about; an empty one means every key")
-	for i, b := range bounds {
-		cmd.Flags().StringVar(&given[i], b.flag, "", b.help)
+	for i, b := range wording.LimitBounds {
+		cmd.Flags().StringVar(&given[i], b.Flag, "", b.Help)
 	}
 	return cmd
-}
-
-// parse reads a number, or a size.
-func parse(text string, size bool) (int64, error) {
-	digits, unit := text, int64(1)
-	for i, suffix := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if rest, ok := strings.CutSuffix(text, suffix); ok && size {
-			digits, unit = rest, 1<<(10*(i+1))
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 63)
-	switch {
-	case err != nil && size:
-		return 0, fmt.Errorf("give a number of bytes, such as 65536 or 64KiB")
-	case err != nil:
-		return 0, fmt.Errorf("give a whole number, such as 100")
-	case n > math.MaxInt64/uint64(unit):
-		return 0, fmt.Errorf("it is too large")
-	}
-	return int64(n) * unit, nil
 }
 
 func newList(s command.Streams) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -35,9 +36,9 @@ func lineOf(state *quoratepb.LimitState) line {
 	} else {
 		out.Bytes = l.GetPrefix()
 	}
-	for _, b := range bounds {
-		if field := *b.field(l); field != nil {
-			out.Bounds[b.flag] = *field
+	for _, b := range wording.LimitBounds {
+		if field := *b.Field(l); field != nil {
+			out.Bounds[b.Flag] = *field
 		}
 	}
 	if hasQuota(l) {
@@ -76,14 +77,14 @@ func print(s command.Streams, asJSON bool, states []*quoratepb.LimitState) error
 // allows is what a limit lets pass.
 func allows(l *quoratepb.Limit) string {
 	var words []string
-	for _, b := range bounds {
-		field := *b.field(l)
+	for _, b := range wording.LimitBounds {
+		field := *b.Field(l)
 		switch {
 		case field == nil:
-		case b.bytes:
-			words = append(words, progress.Size(*field)+" "+b.word)
+		case b.Bytes:
+			words = append(words, progress.Size(*field)+" "+b.Word)
 		default:
-			words = append(words, fmt.Sprintf("%d %s", *field, b.word))
+			words = append(words, fmt.Sprintf("%d %s", *field, b.Word))
 		}
 	}
 	return strings.Join(words, ", ")

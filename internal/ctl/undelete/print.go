@@ -42,7 +42,7 @@ func (w *work) writePlan(out io.Writer, p *undelete.Plan) {
 		if one.Lease != 0 {
 			lease = "had lease " + command.HexID(uint64(one.Lease))
 		}
-		t.Add("  "+command.Shown(one.Key), deleted, strconv.FormatInt(one.ModRevision, 10), sizeText(one.Size), lease)
+		t.Add("  "+wording.Key(one.Key), deleted, strconv.FormatInt(one.ModRevision, 10), sizeText(one.Size), lease)
 	}
 	if len(p.Items) > 0 {
 		t.Print(out)
@@ -54,7 +54,7 @@ func (w *work) writePlan(out io.Writer, p *undelete.Plan) {
 	w.writeExisting(out, &p.Kept, "Exist, and are left alone")
 	if p.More != nil {
 		command.Say(out, fmt.Sprintf("More keys are gone, from %s on: the same command, given again, goes on there.",
-			command.Shown(p.More)))
+			wording.Key(p.More)))
 	}
 }
 
@@ -63,12 +63,12 @@ func (w *work) head(p *undelete.Plan) string {
 	what := "all keys"
 	switch {
 	case w.exact:
-		what = "the key " + command.Shown([]byte(w.prefix))
+		what = "the key " + wording.Key([]byte(w.prefix))
 	case w.prefix != "":
-		what = "keys that begin with " + command.Shown([]byte(w.prefix))
+		what = "keys that begin with " + wording.Key([]byte(w.prefix))
 	}
 	if w.from != "" {
-		what += " from " + command.Shown([]byte(w.from)) + " on"
+		what += " from " + wording.Key([]byte(w.from)) + " on"
 	}
 	as := "each as it was before its last deletion"
 	if w.of != nil {
@@ -116,7 +116,7 @@ func (w *work) writeExisting(out io.Writer, e *undelete.Existing, are string) {
 		if one.ModRevision == 0 {
 			since = "was there for a moment, and is gone again"
 		}
-		command.Say(out, "  "+command.Shown(one.Key)+"  "+since)
+		command.Say(out, "  "+wording.Key(one.Key)+"  "+since)
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *work) writeLost(out io.Writer, lost []undelete.Item, why string) {
 	}
 	command.Say(out, fmt.Sprintf("Not restored, because %s: %s", why, plural.Of(len(lost), "key")))
 	for _, one := range lost[:min(w.rows, len(lost))] {
-		command.Say(out, "  "+command.Shown(one.Key))
+		command.Say(out, "  "+wording.Key(one.Key))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/backup"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -77,9 +78,12 @@ func (w *work) request() undelete.Request {
 func (w *work) none(isNot, is string) string {
 	switch {
 	case w.exact:
-		return "the key " + command.Shown([]byte(w.prefix)) + " " + isNot
+		return "the key " + wording.Key([]byte(w.prefix)) + " " + isNot
 	case w.prefix == "":
 		return "no key " + is
 	}
-	return "no key that begins with " + command.Shown([]byte(w.prefix)) + " " + is
+	return "no key that begins with " + shown([]byte(w.prefix)) + " " + is
 }
+
+// shown is a key as a person reads it: quoted unless it is plain text.
+func shown(key []byte) string { return wording.Key(key) }

@@ -67,12 +67,18 @@ func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, ans
 			m.failed = err // the writer is not committed: the machine cannot continue
 			return done
 		}
-		did.users, did.limits = m.Users().Sum(), m.limits.settle()
+		did.users, did.tables = m.Users().Sum(), m.tableSum()
 		m.chain.add(e, m.executor.w.Revision(), &did)
 		done++
 	}
 	m.failed = m.commit(mark)
 	return done
+}
+
+// tableSum is a hash of all rows of the tables that level 2 brought: of limits and their uses, of moments, of the audit, and of
+// the backup. It is zero if there are none.
+func (m *Machine) tableSum() uint64 {
+	return m.limits.settle() ^ m.moments.sum ^ m.audit.state.Load().sum ^ m.backup.sum
 }
 
 // commit makes the batch visible and publishes it to the watchers.
@@ -175,7 +181,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		x.answer.begin(e.Proposal, &cmd, w.Revision())
 		m.executeAside(&cmd, res)
 		x.answer.end(res)
-		did = effect{events: w.EndCommand(), err: res.Err}
+		did = effect{events: w.EndCommand(), err: res.Err, author: w.Attributed()}
 		m.limits.note(did.events)
 		x.events.add(did.events)
 	}

@@ -75,6 +75,8 @@ func TestMachine_Apply_audit(t *testing.T) {
 	b.do(kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: 1, Kind: kv.AlarmNoSpace}})
 	short := auditHead(1, 7, 9)
 	short.Audit.Head.Sum = short.Audit.Head.Sum[1:]
+	forked := auditHead(1, 7, 3)
+	forked.Audit.Head.Sum[5]++
 	long := auditHead(1, 7, 9)
 	long.Audit.Head.File = make([]byte, kv.MaxAuditFileBytes+1)
 	for _, step := range []struct {
@@ -88,8 +90,9 @@ func TestMachine_Apply_audit(t *testing.T) {
 		{"the second of two", auditPolicy(0, "x"), kv.ErrBadCommand},
 		{"the next", auditPolicy(1, "two"), nil},
 		{"a head", auditHead(1, 7, 3), nil},
-		{"the same again", auditHead(1, 7, 3), kv.ErrBadCommand},
-		{"one before it", auditHead(1, 7, 2), kv.ErrBadCommand},
+		{"the same again", auditHead(1, 7, 3), nil},
+		{"another record with its number", forked, kv.ErrHeadBehind},
+		{"one before it", auditHead(1, 7, 2), kv.ErrHeadBehind},
 		{"a short sum", short, kv.ErrBadCommand},
 		{"a long name", long, kv.ErrBadCommand},
 		{"one of another chain", auditHead(1, 8, 1), nil},
@@ -142,7 +145,7 @@ func TestMachine_Apply_auditHeads_bounded(t *testing.T) {
 	for member := uint64(2); member <= 64; member++ {
 		b.do(auditHead(member, 1, 1))
 	}
-	if res := b.do(auditHead(65, 1, 1)); !errors.Is(res.Err, kv.ErrBadCommand) {
+	if res := b.do(auditHead(65, 1, 1)); !errors.Is(res.Err, kv.ErrTooManyHeads) {
 		t.Errorf("a member too many: %v", res.Err)
 	}
 	b.flush()
@@ -162,8 +165,9 @@ func TestMachine_Apply_auditHeads_chains(t *testing.T) {
 				t.Fatal(res.Err)
 			}
 		}
-		if res := b.do(auditHead(1, 7, seq)); !errors.Is(res.Err, kv.ErrBadCommand) {
-			t.Fatalf("a repeat of %d: %v", seq, res.Err)
+		before := len(b.m.Audit().Heads)
+		if res := b.do(auditHead(1, 7, seq)); res.Err != nil || len(b.m.Audit().Heads) != before {
+			t.Fatalf("a repeat of %d: %v, %d heads and %d", seq, res.Err, before, len(b.m.Audit().Heads))
 		}
 	}
 	heads := b.m.Audit().Heads

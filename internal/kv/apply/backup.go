@@ -13,6 +13,24 @@ import (
 type backupTable struct {
 	members *memberTable
 	row     atomic.Pointer[kv.BackupRow] // replaced, not changed
+	sum     uint64                       // of the row, for the chain; zero: there is none
+}
+
+// backupForm is the number of the row's form.
+const backupForm = 1
+
+func appendBackup(dst []byte, row *kv.BackupRow) []byte { return row.Append(append(dst, backupForm)) }
+
+func decodeBackup(value []byte) (row kv.BackupRow, err error) {
+	rest, err := openRow("row of the backup", nil, value, backupForm)
+	if err != nil {
+		return row, err
+	}
+	row, ok := kv.DecodeBackupRow(rest)
+	if !ok {
+		return row, fmt.Errorf("%w: row of the backup %x", ErrCorruptRow, value)
+	}
+	return row, nil
 }
 
 func (t *backupTable) load(eng engine.Engine) error {
@@ -20,11 +38,12 @@ func (t *backupTable) load(eng engine.Engine) error {
 	if err != nil {
 		return fmt.Errorf("apply: read the row of the backup: %w", err)
 	}
-	row, ok := kv.BackupRow{}, true
+	var row kv.BackupRow
 	if found {
-		if row, ok = kv.DecodeBackupRow(value); !ok {
-			return fmt.Errorf("%w: backup %x", ErrCorruptRow, value)
+		if row, err = decodeBackup(value); err != nil {
+			return err
 		}
+		t.sum = rowSum(rowBackup, value)
 	}
 	t.row.Store(&row)
 	return nil
@@ -45,7 +64,9 @@ func (t *backupTable) change(w rowWriter, op *kv.BackupOp, by string) error {
 	if !ok {
 		return kv.ErrBadCommand
 	}
-	w.Set(rowBackup, next.Append(nil))
+	value := appendBackup(nil, &next)
+	w.Set(rowBackup, value)
+	t.sum = rowSum(rowBackup, value)
 	t.row.Store(&next)
 	return nil
 }

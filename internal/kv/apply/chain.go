@@ -46,12 +46,13 @@ type effect struct {
 	events []kv.Event
 	err    error
 	users  uint64 // auth.State.Sum after it
-	limits uint64 // limitTable.sum after it
+	tables uint64 // Machine.tableSum after it
+	author []byte // as the store notes it with the events; empty below level 2
 }
 
 // add extends the chain with an entry, the store's revision after it, and its effect: the new versions, and the ones that they
-// replaced, as they were read. The value of a put is in the entry, or in the version before. The sum of each entry covers all
-// users and roles, and what quotas bound, once there are any.
+// replaced, as they were read, and from level 2 on their author. The value of a put is in the entry, or in the version before.
+// The sum of each entry covers all users and roles, and all rows of the tables that level 2 brought, once there are any.
 func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	b := appendNumbers(c.scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
@@ -62,8 +63,11 @@ func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	if did.users != 0 {
 		b = appendNumbers(b, did.users)
 	}
-	if did.limits != 0 {
-		b = appendNumbers(b, did.limits)
+	if did.tables != 0 {
+		b = appendNumbers(b, did.tables)
+	}
+	if len(did.events) > 0 {
+		b = append(b, did.author...)
 	}
 	for i := range did.events {
 		ev := &did.events[i]

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand"
 	"testing"
@@ -112,6 +113,188 @@ func TestMachine_Chain_differs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ensure that the chains of two members differ from the next entry on if a row of a table of level 2 differs between them, or is
+// missing at one: the last byte of each is changed, and then the row is deleted.
+func TestMachine_Chain_coversTables(t *testing.T) {
+	fill := func() *bench {
+		b := newLimitedBench(t)
+		for i := range 5 {
+			b.do(put(fmt.Sprint("a/", i), "1"))
+		}
+		b.do(quota("counted", "b/", 1000, 1000))
+		b.count("counted")
+		b.do(quota("counting", "a/", 1000, 1000))
+		b.do(kv.Command{Limit: &kv.LimitOp{Count: "counting", From: []byte("a/")}})
+		b.do(moment(5, 3))
+		b.do(moment(6, 4))
+		b.do(auditPolicy(0, "x"))
+		b.do(auditHead(1, 7, 1))
+		b.do(auditHead(1, 7, 2))
+		b.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "file:///b", BaseSeconds: 3600,
+			SealMillis: 1000}}})
+		b.open()
+		return b
+	}
+	next := func(b *bench) apply.ChainMark {
+		b.do(put("z", "1"))
+		return b.m.Chain()
+	}
+	same, tables := next(fill()), 0
+	if again := next(fill()); again != same {
+		t.Fatalf("%+v and %+v", same, again)
+	}
+	for _, table := range []string{"sm", "sy", "sz", "sg", "sd", "sb"} {
+		rows := fill().rowsOf(table)
+		if len(rows) == 0 {
+			t.Errorf("table %s has no rows", table)
+		}
+		for _, row := range rows {
+			changed := bytes.Clone(row.Value)
+			if changed[len(changed)-1] ^= 1; table == "sy" {
+				changed = bytes.Clone(row.Value)
+				changed[2] += 2 // a key more
+			}
+			if table == "sb" {
+				changed = bytes.Clone(row.Value)
+				changed[1]++ // the generation
+			}
+			b := fill()
+			b.setRow(row.Key, changed)
+			if mark := next(b); mark.Sum == same.Sum || mark.Index != same.Index {
+				t.Errorf("with %q changed to %x: %+v, and else %+v", row.Key, changed, mark, same)
+			}
+			if tables++; table == "sm" || table == "sy" { // the store is refused: one has the other
+				continue
+			}
+			b = fill()
+			b.setRow(row.Key, nil)
+			if mark := next(b); mark.Sum == same.Sum || mark.Index != same.Index {
+				t.Errorf("without %q: %+v, and else %+v", row.Key, mark, same)
+			}
+		}
+	}
+	if tables != 10 {
+		t.Errorf("%d rows were changed", tables)
+	}
+}
+
+// Ensure that a store with the rule of a quota and no use of it is refused, as is one with a use and no rule.
+func TestMachine_open_withoutUse(t *testing.T) {
+	for _, missing := range []string{"sy", "sm"} {
+		b := newLimitedBench(t)
+		b.do(quota("q", "a/", 1000, 1000))
+		row := b.rowsOf(missing)[0]
+		batch := b.eng.NewBatch()
+		batch.DeleteRange(row.Key, append(bytes.Clone(row.Key), 0))
+		if err := batch.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := batch.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := apply.Open(b.eng, apply.Options{}); !errors.Is(err, apply.ErrCorruptRow) {
+			t.Errorf("without %q: %v", row.Key, err)
+		}
+	}
+}
+
+// Ensure that what a table of level 2 adds to the chain is the same whether its rows were added one by one, or loaded: also after
+// moments and heads were thinned out, a compaction has deleted moments, and rules were changed and deleted.
+func TestMachine_Chain_ofLoadedTables(t *testing.T) {
+	one, other := newLimitedBench(t), newLimitedBench(t)
+	steps := 0
+	do := func(command kv.Command) {
+		t.Helper()
+		steps++
+		one.do(command)
+		other.do(command)
+		if steps%1000 == 0 {
+			other.openLimited()
+		}
+		if a, b := one.m.Chain(), other.m.Chain(); a.Sum != b.Sum {
+			t.Fatalf("step %d: %+v, and %+v for a member that was started anew", steps, a, b)
+		}
+	}
+	for i := range apply.MostMoments + 3 {
+		do(put("a/1", ""))
+		do(moment(int64(i), one.m.Store().Revision()))
+	}
+	for i := range uint64(70) {
+		do(auditHead(1, 7+i%2, 1+i))
+	}
+	for i := range 3 {
+		do(auditPolicy(uint64(i), fmt.Sprint("policy ", i)))
+		do(quota("q", fmt.Sprint("a/", i), 100, int64(i)))
+		do(quota("p", "a/", 100, -1))
+	}
+	do(kv.Command{Limit: &kv.LimitOp{Count: "p", From: []byte("a/")}})
+	do(deleteLimit("q"))
+	do(kv.Command{Compact: &kv.CompactOp{Revision: one.m.Store().Revision() / 2}})
+	other.openLimited()
+	do(put("a/1", ""))
+	if len(one.m.Moments()) >= apply.MostMoments || len(one.m.Audit().Heads) >= 70 {
+		t.Errorf("%d moments, %d heads: nothing was thinned out", len(one.m.Moments()), len(one.m.Audit().Heads))
+	}
+}
+
+// Ensure that the chain differs if a member notes another author with a change, and that below level 2, where none is noted, it
+// does not.
+func TestMachine_Chain_coversAuthors(t *testing.T) {
+	for name, raised := range map[string]bool{"level 1": false, "level 2": true} {
+		var sums []uint64
+		for _, faults := range []apply.Faults{{}, {FirstAuthor: true}} {
+			b := newSecondBench(t, 1)
+			if raised {
+				b.raiseToSecond()
+			}
+			b.openWithOptions(apply.Options{Faults: faults})
+			var entries []consensus.Entry
+			for _, user := range []string{"ann", "bob"} {
+				c := put("k", user)
+				c.By = auth.Credentials{User: user}
+				entries = append(entries, *b.entry(c))
+			}
+			b.apply(entries...)
+			sums = append(sums, b.m.Chain().Sum)
+		}
+		if differ := sums[0] != sums[1]; differ != raised {
+			t.Errorf("%s: the chains differ: %t", name, differ)
+		}
+	}
+}
+
+// rowsOf returns the rows whose keys begin with the letters of a table.
+func (b *bench) rowsOf(table string) (rows []auth.Row) {
+	b.t.Helper()
+	it, err := b.eng.NewIter([]byte(table), append([]byte(table), 0xff))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		rows = append(rows, auth.Row{Key: bytes.Clone(it.Key()), Value: bytes.Clone(it.Value())})
+	}
+	if err := it.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	return rows
+}
+
+// setRow replaces a row, or deletes it if value is nil, behind the back of the machine, which is then opened.
+func (b *bench) setRow(key, value []byte) {
+	b.t.Helper()
+	batch := b.eng.NewBatch()
+	defer batch.Close()
+	if value == nil {
+		batch.DeleteRange(key, append(bytes.Clone(key), 0))
+	} else {
+		batch.Set(key, value)
+	}
+	if err := batch.Commit(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.open()
 }
 
 // corrupt changes a byte of the row that holds a key's value, and reopens the machine without its caches.

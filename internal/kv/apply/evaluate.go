@@ -132,7 +132,7 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 }
 
 func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
-	if op.Lease != 0 && !v.leases.leases.Live(op.Lease) || v.limits.covers(op.Key) {
+	if op.Lease != 0 && !v.leases.leases.Live(op.Lease) || v.limits.covers(op.Key) && !v.limits.evaluateQuota {
 		v.unknown = true
 	}
 	res := &kv.PutResult{}

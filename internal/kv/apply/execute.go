@@ -25,10 +25,12 @@ type executor struct {
 	counts   *counts.Counts
 
 	unpermitted bool  // Faults.Unpermitted
+	lateMoments bool  // Faults.LateMoments
 	endBytes    int64 // Options.EndBytes
 	countBytes  int64 // Options.LimitCountBytes
 
-	attributed bool // by a command of this batch
+	attributed bool        // by a command of this batch
+	began      kv.Revision // before this batch
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -45,7 +47,7 @@ type operations struct{ puts, deletes, ranges uint64 }
 
 // begin starts a batch of so many entries. wanted is true if there are watchers.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
-	x.w, x.attributed = w, false
+	x.w, x.attributed, x.began = w, false, w.Revision()
 	x.rows.Begin(w) // lease.Rows keeps the batch's changes of it
 	x.events.begin(wanted)
 	x.answer = answer{answering: answering}
@@ -105,7 +107,7 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	case cmd.Soak != nil:
 		res.Err = x.levels.soak(x.w, cmd.Soak)
 	case cmd.Moment != nil:
-		res.Err = x.moments.note(x.w, cmd.Moment, x.w.Revision())
+		res.Err = x.moments.note(x.w, cmd.Moment, x.revisionFor(cmd.Moment))
 	case cmd.SessionOpen != nil:
 		res.Err = x.sessions.applyOpen(x.w, cmd.SessionOpen)
 	case cmd.SessionRetire != nil:
@@ -121,6 +123,14 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	case cmd.Backup != nil:
 		res.Err = x.backup.change(x.w, cmd.Backup, cmd.By.User)
 	}
+}
+
+// revisionFor is the revision that a moment notes.
+func (x *executor) revisionFor(op *kv.MomentOp) kv.Revision {
+	if x.lateMoments {
+		return max(x.began, op.Seen)
+	}
+	return x.w.Revision()
 }
 
 // limit executes a LimitOp.

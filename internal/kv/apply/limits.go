@@ -3,11 +3,10 @@ package apply
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
@@ -33,7 +32,9 @@ type limitTable struct {
 	dirty   []*quotaUse               // changed by the batch under way
 	fresh   []*quotaUse               // changed by the command under way
 	asked   []*quotaUse               // which the command under way wants more of
-	sum     uint64                    // of all uses, for the chain
+	sum     uint64                    // of all rows, for the chain
+	// Faults of that name.
+	overQuota, evaluateQuota, deletedCounts bool
 }
 
 // quotaUse is what exists of the prefix of a rule.
@@ -46,7 +47,7 @@ type quotaUse struct {
 	rule                *kv.LimitRule
 	moreBytes, moreKeys int64 // which the command under way wants
 	dirty, fresh        bool
-	digest              uint64 // of what is in limitTable.sum
+	digest              uint64 // what it adds to limitTable.sum
 }
 
 // usedBy is the use of a rule, for other goroutines.
@@ -64,7 +65,7 @@ func (u *quotaUse) place() []byte {
 }
 
 // Rows of a rule: the form, and the binary form of the rule; and of its use: the form, whether it was counted, its keys, bytes,
-// and the place of its count.
+// and the length of the place of its count, and the place.
 const limitForm = 1
 
 func limitRow(name string) []byte    { return append([]byte{tableState, rowLimit}, name...) }
@@ -76,44 +77,73 @@ func (u *quotaUse) encoded() []byte {
 		row[1] = 1
 	}
 	row = binary.AppendVarint(binary.AppendVarint(row, u.keys.Load()), u.bytes.Load())
-	return append(row, u.place()...)
+	return appendBytes(row, u.place())
 }
 
-func (u *quotaUse) load(row []byte) error {
-	if len(row) > 1 && row[0] > limitForm {
-		return fmt.Errorf("%w: use of limit %q", level.ErrLater, u.rule.Name)
+// load reads a row of uses. A count that is done has no place, and another one has.
+func (u *quotaUse) load(name, row []byte) error {
+	rest, err := openRow("use of limit", name, row, limitForm)
+	if err != nil {
+		return err
 	}
-	if len(row) > 1 && row[0] == limitForm && row[1] <= 1 {
-		if keys, n := binary.Varint(row[2:]); n > 0 {
-			if size, m := binary.Varint(row[2+n:]); m > 0 {
-				u.counted.Swap(row[1] == 1)
-				u.keys.Swap(keys)
-				u.bytes.Swap(size)
-				if next := bytes.Clone(row[2+n+m:]); len(next) > 0 {
-					u.next.Swap(&next)
-				}
-				return nil
-			}
-		}
+	switch {
+	case len(rest) > 0 && rest[0] > 1:
+		return fmt.Errorf("%w: use of limit %q", level.ErrLater, name)
+	case len(rest) == 0 || !u.take(rest[0] == 1, rest[1:]):
+		return fmt.Errorf("%w: use of limit %q: %x", ErrCorruptRow, name, row)
 	}
-	return fmt.Errorf("%w: use of limit %q: %x", ErrCorruptRow, u.rule.Name, row)
+	return nil
+}
+
+// take takes keys, bytes and the place from a row; false: that is none.
+func (u *quotaUse) take(counted bool, row []byte) bool {
+	keys, n := binary.Varint(row)
+	if n <= 0 {
+		return false
+	}
+	size, m := binary.Varint(row[n:])
+	if m <= 0 {
+		return false
+	}
+	next, ok := onlyBytes(row[n+m:])
+	if !ok || counted != (len(next) == 0) {
+		return false
+	}
+	u.counted.Swap(counted)
+	u.keys.Swap(keys)
+	u.bytes.Swap(size)
+	if !counted {
+		next = bytes.Clone(next)
+		u.next.Swap(&next)
+	}
+	return true
+}
+
+func appendRule(dst []byte, rule *kv.LimitRule) []byte { return rule.Append(append(dst, limitForm)) }
+
+func decodeRule(name, row []byte) (rule kv.LimitRule, err error) {
+	rest, err := openRow("limit", name, row, limitForm)
+	if err != nil {
+		return rule, err
+	}
+	rule, err = kv.DecodeLimitRule(bytes.Clone(rest))
+	switch {
+	case errors.Is(err, level.ErrLater):
+		return rule, fmt.Errorf("%w: limit %q", level.ErrLater, name)
+	case err != nil || rule.Name != string(name) || rule.Problem() != "":
+		return rule, fmt.Errorf("%w: limit %q: %x", ErrCorruptRow, name, row)
+	}
+	return rule, nil
 }
 
 func (t *limitTable) load(eng engine.Engine) error {
 	var rules []kv.LimitRule
 	err := scan(eng, []byte{tableState, rowLimit}, func(rest, value []byte) error {
-		switch {
-		case len(value) == 0 || value[0] < limitForm:
-			return fmt.Errorf("%w: limit %q", ErrCorruptRow, rest)
-		case value[0] > limitForm:
-			return fmt.Errorf("%w: limit %q", level.ErrLater, rest)
+		rule, err := decodeRule(rest, value)
+		if err == nil {
+			rules = append(rules, rule)
 		}
-		rule, err := kv.DecodeLimitRule(bytes.Clone(value[1:]))
-		if err != nil || rule.Name != string(rest) || rule.Problem() != "" {
-			return fmt.Errorf("%w: limit %q: %v", ErrCorruptRow, rest, err)
-		}
-		rules = append(rules, rule)
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
@@ -126,10 +156,15 @@ func (t *limitTable) load(eng engine.Engine) error {
 		}
 		u := &quotaUse{rule: &rules[at]}
 		uses[u.rule.Name] = u
-		return u.load(value)
+		return u.load(rest, value)
 	})
 	if err != nil {
 		return err
+	}
+	for i := range rules {
+		if rules[i].Quota() && uses[rules[i].Name] == nil {
+			return fmt.Errorf("%w: limit %q has no use", ErrCorruptRow, rules[i].Name)
+		}
 	}
 	t.adopt(rules, uses)
 	return nil
@@ -144,13 +179,13 @@ func (t *limitTable) adopt(rules []kv.LimitRule, uses map[string]*quotaUse) {
 		}
 	}
 	t.quotas, t.of, t.sum = rates.NewSet(quotas), nil, 0
+	for i := range rules {
+		t.sum ^= rowSum(limitRow(rules[i].Name), appendRule(nil, &rules[i]))
+	}
 	var shown []usedBy
 	for i := range t.quotas.Len() {
 		rule := &t.quotas.Rules[i]
 		u := uses[rule.Name]
-		if u == nil {
-			u = &quotaUse{}
-		}
 		u.rule = rule
 		t.of = append(t.of, u)
 		shown = append(shown, usedBy{rule, u})
@@ -161,10 +196,8 @@ func (t *limitTable) adopt(rules []kv.LimitRule, uses map[string]*quotaUse) {
 	t.present.Swap(rates.NewSet(rules))
 }
 
-// hash is a hash of the use, and of the rule's name.
-func (u *quotaUse) hash() uint64 {
-	return xxhash.Sum64(append(limitUseRow(u.rule.Name), u.encoded()...))
-}
+// hash is a hash of the row of the use.
+func (u *quotaUse) hash() uint64 { return rowSum(limitUseRow(u.rule.Name), u.encoded()) }
 
 // step makes a step of the count of a rule, if the count stands where the step begins.
 func (t *limitTable) step(w *mvcc.Writer, op *kv.LimitOp, most int64) error {
@@ -209,7 +242,7 @@ func (t *limitTable) setRule(w rowWriter, op *kv.LimitRule) error {
 		uses[rule.Name] = u
 		w.Set(limitUseRow(rule.Name), u.encoded())
 	}
-	w.Set(limitRow(rule.Name), rule.Append([]byte{limitForm}))
+	w.Set(limitRow(rule.Name), appendRule(nil, &rule))
 	t.adopt(rules, uses)
 	return nil
 }
@@ -275,7 +308,7 @@ func (t *limitTable) begin() {
 // much a put adds is the difference to the version that is there before the command; one that makes a value smaller, and a
 // deletion of the same command, make no room for it.
 func (t *limitTable) admit(w *mvcc.Writer, op *kv.PutOp) (err error) {
-	if t.quotas == nil || op.IgnoreValue {
+	if t.quotas == nil || op.IgnoreValue || t.overQuota {
 		return nil
 	}
 	size, exists := -1, false
@@ -318,6 +351,9 @@ func (t *limitTable) note(events []kv.Event) {
 	for i := range events {
 		ev := &events[i]
 		size, keys := int64(0), int64(0)
+		if t.deletedCounts && ev.Kind == kv.EventDelete {
+			continue
+		}
 		if ev.Kind == kv.EventPut {
 			size, keys = int64(len(ev.KV.Key)+len(ev.KV.Value)), 1
 		}
@@ -355,7 +391,7 @@ func (t *limitTable) changed(u *quotaUse) {
 	}
 }
 
-// settle updates the sum of all uses after a command.
+// settle updates the sum of all rows after a command.
 func (t *limitTable) settle() uint64 {
 	for _, u := range t.fresh {
 		digest := u.hash()

@@ -193,6 +193,60 @@ func TestMachine_Apply_limitRules(t *testing.T) {
 	}
 }
 
+// Ensure that a step of a count is bounded over keys that were deleted, too: the tombstones that all members have count as looks,
+// in the batch under way as in the store; and that those which a compaction has ended do not, since members delete them at their
+// own pace.
+func TestMachine_Apply_quotaOverDeletedKeys(t *testing.T) {
+	const keys = 30
+	for name, c := range map[string]struct {
+		oneBatch, compact, delete bool
+		steps                     int
+	}{
+		"in the store":           {steps: keys / 3},
+		"in the batch under way": {oneBatch: true, steps: keys / 3},
+		"compacted, not deleted": {compact: true, steps: 1},
+		"compacted, and deleted": {compact: true, delete: true, steps: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimitedBench(t)
+			for i := range keys {
+				b.do(put(fmt.Sprintf("a/%02d", i), "12345"))
+			}
+			last := fmt.Sprintf("a/%02d", keys-1)
+			delete, again, set := del("a/", "a0"), put(last, "x"), quota("a", "a/", 100, 100)
+			if c.oneBatch {
+				step := kv.Command{Limit: &kv.LimitOp{Count: "a", From: []byte("a/")}}
+				b.apply(*b.entry(delete), *b.entry(again), *b.entry(set), *b.entry(step))
+				if next := string(b.use("a").Next); next != "a/03" {
+					t.Errorf("after one step the count stands at %q", next)
+				}
+				c.steps--
+			} else {
+				b.do(delete)
+				b.do(again)
+			}
+			if c.compact {
+				b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision()}})
+			}
+			for done := !c.delete; !done; {
+				var err error
+				if done, err = b.m.Store().CompactStep(10); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !c.oneBatch {
+				b.do(set)
+			}
+			if steps := b.count("a"); steps != c.steps {
+				t.Errorf("counted in %d steps, want %d", steps, c.steps)
+			}
+			if u := b.use("a"); u.Keys != 1 || u.Bytes != int64(len(last)+1) {
+				t.Errorf("counted %+v", u)
+			}
+		})
+	}
+}
+
 func writesOf(most int64) (bounds [kv.LimitKinds]kv.Bound) {
 	bounds[kv.LimitWrites] = kv.Bound{Set: true, Most: most}
 	return bounds
@@ -384,6 +438,10 @@ func TestMachine_Apply_quotasAgainstRecount(t *testing.T) {
 			at += n
 			if m.rng.Intn(5) == 0 {
 				twin.openLimited()
+			}
+			// This member alone deletes what compactions have ended, and its tombstones with it.
+			if _, err := twin.m.Store().CompactStep(m.rng.Intn(8)); err != nil {
+				t.Fatal(err)
 			}
 		}
 		if m.m.Chain().Sum != twin.m.Chain().Sum || !slices.EqualFunc(m.m.LimitUses(), twin.m.LimitUses(), sameUse) {

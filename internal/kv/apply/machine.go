@@ -35,6 +35,8 @@ type Options struct {
 	EndBytes int64
 	// LimitCountBytes replaces kv.LimitCountBytes; zero: the constant. Tests set it, where prefixes are small.
 	LimitCountBytes int64
+	// MostHeads replaces maxHeads; zero: the constant. The simulator sets it, where few heads are told.
+	MostHeads int
 	// EventBytes bounds the events of one batch that are kept for watchers, which read more of them from the store. Zero, or
 	// more than maxEventBytes, means maxEventBytes.
 	EventBytes int
@@ -51,6 +53,10 @@ type Faults struct {
 	KeepsSoak           bool // what soaked before a downgrade counts after it
 	PackForgets         bool // only the first result of a pack counts
 	FirstAuthor         bool // all changes of a batch have the author of its first command
+	LateMoments         bool // a moment has noted the revision from before its batch
+	OverQuota           bool // puts are not checked for quotas
+	EvaluateQuota       bool // evaluated puts have results although a quota may refuse them
+	DeletedCounts       bool // deletions do not lower what a quota counts
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; apply.go applies the entries.

@@ -20,6 +20,8 @@ import (
 type momentTable struct {
 	mu   sync.Mutex
 	list kv.Moments
+
+	sum uint64 // of all rows, for the chain; of the goroutine that calls Apply
 }
 
 // MostMoments is how many moments are kept: with one each 10 seconds, the last half of them covers between three and six hours.
@@ -29,15 +31,20 @@ func momentRow(seen kv.Revision) []byte {
 	return binary.BigEndian.AppendUint64([]byte{tableState, rowMoment}, uint64(seen))
 }
 
+const momentForm = 1
+
 func appendMoment(dst []byte, m *kv.Moment) []byte {
-	dst = binary.AppendUvarint(dst, uint64(m.Noted-m.Seen))
+	dst = binary.AppendUvarint(append(dst, momentForm), uint64(m.Noted-m.Seen))
 	dst = binary.AppendUvarint(dst, uint64(m.Time))
 	return binary.AppendUvarint(dst, m.Member)
 }
 
 func decodeMoment(key, row []byte) (m kv.Moment, err error) {
 	var numbers [3]uint64
-	rest := row
+	rest, err := openRow("moment", key, row, momentForm)
+	if err != nil {
+		return m, err
+	}
 	for i := range numbers {
 		n := 0
 		if numbers[i], n = binary.Uvarint(rest); n <= 0 {
@@ -60,10 +67,14 @@ func (t *momentTable) load(eng engine.Engine) error {
 		m, err := decodeMoment(key, row)
 		if err == nil {
 			t.list = append(t.list, m)
+			t.sum ^= momentSum(&m)
 		}
 		return err
 	})
 }
+
+// momentSum is what a moment adds to momentTable.sum.
+func momentSum(m *kv.Moment) uint64 { return rowSum(momentRow(m.Seen), appendMoment(nil, m)) }
 
 // all returns the moments. The list must not be modified.
 func (t *momentTable) all() kv.Moments {
@@ -89,21 +100,23 @@ func (t *momentTable) note(w rowWriter, op *kv.MomentOp, now kv.Revision) error 
 		return nil
 	}
 	w.Set(momentRow(m.Seen), appendMoment(nil, &m))
+	t.sum ^= momentSum(&m)
 	list := append(t.list, m)
 	if len(list) > MostMoments {
-		list = thin(w, list)
+		list = t.thin(w, list)
 	}
 	t.set(list)
 	return nil
 }
 
 // thin deletes every other one of the older half, but for the first.
-func thin(w rowWriter, list kv.Moments) kv.Moments {
+func (t *momentTable) thin(w rowWriter, list kv.Moments) kv.Moments {
 	half := len(list) / 2
 	kept := make(kv.Moments, 0, MostMoments+1)
 	for i := range list {
 		if i < half && i%2 == 1 {
 			w.DeleteRaw(momentRow(list[i].Seen))
+			t.sum ^= momentSum(&list[i])
 		} else {
 			kept = append(kept, list[i])
 		}
@@ -118,5 +131,8 @@ func (t *momentTable) compact(w rowWriter, rev kv.Revision) {
 		return
 	}
 	w.DeleteRawRange(momentRow(0), momentRow(t.list[first].Seen))
+	for i := range first {
+		t.sum ^= momentSum(&t.list[i])
+	}
 	t.set(append(make(kv.Moments, 0, len(t.list)-first+16), t.list[first:]...))
 }

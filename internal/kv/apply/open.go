@@ -67,7 +67,10 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m := &Machine{
 		engine: eng, options: options, cluster: cluster, owner: owner, leases: lease.New(), hub: options.Hub,
 		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{}, auth: &authTable{},
-		audit: &auditTable{}, levels: levels, limits: &limitTable{}, moments: &momentTable{}, backup: &backupTable{},
+		audit: &auditTable{most: cmp.Or(options.MostHeads, maxHeads)}, levels: levels,
+		limits: &limitTable{overQuota: options.Faults.OverQuota, evaluateQuota: options.Faults.EvaluateQuota,
+			deletedCounts: options.Faults.DeletedCounts},
+		moments: &momentTable{}, backup: &backupTable{},
 	}
 	levels.config, levels.members, m.audit.members = m.config, m.members, m.members
 	m.backup.members = m.members
@@ -75,8 +78,8 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
 		levels: levels, moments: m.moments, auth: m.auth, audit: m.audit, limits: m.limits, backup: m.backup,
-		counts: options.Counts, unpermitted: options.Faults.Unpermitted, endBytes: options.EndBytes,
-		countBytes: options.LimitCountBytes, events: newEventBuffer(options.EventBytes)}
+		counts: options.Counts, unpermitted: options.Faults.Unpermitted, lateMoments: options.Faults.LateMoments,
+		endBytes: options.EndBytes, countBytes: options.LimitCountBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()

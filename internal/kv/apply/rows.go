@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -19,11 +22,11 @@ import (
 //	's' 'p' member(8)           -> publish command                       what members published
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
 //	's' 'l'                     -> when the active level rises           (levels.go)
-//	's' 'g'                     -> version, text                     policy of the audit
-//	's' 'd' member(8) number(8) -> head of its chain of records     (audit.go)
-//	's' 'b'                     -> kv.BackupRow                     continuous backup
+//	's' 'g'                     -> form, version, text               policy of the audit
+//	's' 'd' member(8) number(8) -> form, head of its chain of records (audit.go)
+//	's' 'b'                     -> form, kv.BackupRow               continuous backup
 //	's' 'j' job(8)              -> version, body                     jobs
-//	's' 'z' seen(8)             -> noted - seen, time, member        moments
+//	's' 'z' seen(8)             -> form, noted - seen, time, member  moments
 //	's' 'u' ...                 -> users and roles (package auth)
 //	's' 'm' name                -> rules that bound users and prefixes (limits.go)
 //	's' 'y' name                -> what exists of the prefix of such a rule
@@ -105,6 +108,41 @@ func decodeNumber(what string, row []byte) (uint64, error) {
 		return 0, fmt.Errorf("%w: %s %x", ErrCorruptRow, what, row)
 	}
 	return number, nil
+}
+
+// openRow takes the number of its form off a row of a table that came with level 2. The error is level.ErrLater if a later
+// build wrote it, and ErrCorruptRow if no build did.
+func openRow(what string, key, row []byte, form byte) (rest []byte, err error) {
+	switch {
+	case len(row) == 0 || row[0] == 0:
+		return nil, fmt.Errorf("%w: %s %q: %x", ErrCorruptRow, what, key, row)
+	case row[0] > form:
+		return nil, fmt.Errorf("%w: %s %q", level.ErrLater, what, key)
+	}
+	return row[1:], nil
+}
+
+// appendBytes appends bytes behind their length.
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// onlyBytes returns the bytes that appendBytes appended, if nothing follows them.
+func onlyBytes(src []byte) (b []byte, ok bool) {
+	size, n := binary.Uvarint(src)
+	if n <= 0 || size != uint64(len(src)-n) {
+		return nil, false
+	}
+	return src[n:], true
+}
+
+// rowSum is a hash of a row. The exclusive or of those of all rows is a hash of a table, and a change of one row brings it up
+// to date.
+func rowSum(key, value []byte) uint64 {
+	var sums [16]byte
+	binary.LittleEndian.PutUint64(sums[:8], xxhash.Sum64(key))
+	binary.LittleEndian.PutUint64(sums[8:], xxhash.Sum64(value))
+	return xxhash.Sum64(sums[:])
 }
 
 // scan calls visit for every row that begins with prefix, with the rest of its key. The slices are valid during the

@@ -2,6 +2,7 @@ package counts_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -57,5 +58,21 @@ func TestOpOf(t *testing.T) {
 	}
 	if got := counts.OpOf(&kv.Command{}); got != counts.Unknown {
 		t.Errorf("an empty command is a %v", got)
+	}
+	kinds := 0
+	for i := range reflect.TypeFor[kv.Command]().NumField() {
+		cmd := kv.Command{}
+		field := reflect.ValueOf(&cmd).Elem().Field(i)
+		if field.Kind() != reflect.Pointer { // the user
+			continue
+		}
+		kinds++
+		field.Set(reflect.New(field.Type().Elem()))
+		if counts.OpOf(&cmd) == counts.Unknown {
+			t.Errorf("a command with %s has no name", reflect.TypeFor[kv.Command]().Field(i).Name)
+		}
+	}
+	if kinds < 10 {
+		t.Errorf("found %d kinds of commands", kinds)
 	}
 }

@@ -22,12 +22,14 @@ const (
 	Limit             // of users and prefixes; etcd has none
 	Audit             // of the audit's policy and heads; etcd has none
 	Backup            // of the continuous backup's policy, turns and reports; etcd has none
+	Moment            // of the time that a leader notes; etcd has none
+	Level             // of the policy of feature levels; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "Backup", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "Backup", "Moment", "Level", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -73,6 +75,10 @@ func OpOf(cmd *kv.Command) Op {
 		return Audit
 	case cmd.Backup != nil:
 		return Backup
+	case cmd.Moment != nil:
+		return Moment
+	case cmd.LevelPolicy != nil, cmd.Soak != nil:
+		return Level
 	}
 	return Unknown
 }

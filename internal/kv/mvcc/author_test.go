@@ -3,6 +3,7 @@ package mvcc_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,37 @@ func TestStore_Versions_authors(t *testing.T) {
 
 func checkAuthors(t *testing.T, s *mvcc.Store, history map[string][]written, compact kv.Revision) {
 	t.Helper()
+	all, err := s.Changes(&mvcc.ChangeQuery{Key: []byte{0}, End: []byte{0}, Authors: true, Limit: 1 << 20, Bytes: 1 << 30, Changes: 1 << 30},
+		unlimited{})
+	if err != nil || len(all.Changes) == 0 {
+		t.Fatalf("%d changes, %v", len(all.Changes), err)
+	}
+	told := map[string]kv.Revision{} // of each key, the last revision that was looked at
+	for _, c := range all.Changes {
+		list, key := history[string(c.Key)], string(c.Key)
+		at := slices.IndexFunc(list, func(w written) bool { return w.rev == c.At.Main })
+		if at < 0 || c.At.Main <= compact {
+			t.Fatalf("%s: a change at %d, compacted at %d", key, c.At.Main, compact)
+		}
+		if told[key] == c.At.Main { // an earlier change of one revision
+			continue
+		}
+		if told[key] = c.At.Main; (c.By == nil) != (list[at].by == nil) || c.By != nil && *c.By != *list[at].by {
+			t.Fatalf("%s, a change at %d: by %+v, not %+v", key, c.At.Main, c.By, list[at].by)
+		}
+	}
+	gone, err := s.Deleted(&mvcc.DeletedQuery{Key: []byte{0}, End: []byte{0}, Existing: true, Authors: true, Limit: 1 << 20, Bytes: 1 << 30,
+		Rows: 1 << 30, Changes: 1 << 30}, unlimited{})
+	if err != nil || len(gone.Keys) == 0 {
+		t.Fatalf("%d deleted keys, %v", len(gone.Keys), err)
+	}
+	for _, k := range gone.Keys {
+		list := history[string(k.Key)]
+		at := slices.IndexFunc(list, func(w written) bool { return w.rev == k.Deleted })
+		if at < 0 || k.By != nil && (list[at].by == nil || *k.By != *list[at].by) || k.By == nil && list[at].by != nil {
+			t.Fatalf("%s, deleted at %d: by %+v, not %+v", k.Key, k.Deleted, k.By, list[at].by)
+		}
+	}
 	for key, list := range history {
 		page, err := s.Versions(&mvcc.VersionQuery{Key: []byte(key), Authors: true, Limit: 1 << 20, Bytes: 1 << 30}, unlimited{})
 		if err != nil || len(page.Versions) == 0 {

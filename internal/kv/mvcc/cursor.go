@@ -29,6 +29,7 @@ const seekAfter = 4
 type engineCursor struct {
 	it      engine.Iterator
 	rev     kv.Rev // the last visible change
+	deleted bool   // it stops at tombstones, too
 	started bool
 	prefix  []byte
 	at      kv.Rev // of the current version
@@ -67,7 +68,7 @@ func (c *engineCursor) next() bool {
 			valid = c.it.SeekGE(c.seek)
 			continue
 		}
-		if c.it.ValueLen() == tombstoneLen {
+		if c.it.ValueLen() == tombstoneLen && !c.deleted {
 			tooNew = 0
 			valid = c.it.NextPrefix()
 			continue
@@ -121,6 +122,7 @@ type pendingCursor struct {
 	under   *engineCursor
 	over    []*pendingKey // sorted, in range
 	rev     kv.Revision
+	deleted bool // as in under
 	primed  bool
 	underOK bool
 	current *pendingVersion // nil: the engine's
@@ -154,7 +156,7 @@ func (c *pendingCursor) next() bool {
 		if order == 0 {
 			c.underOK = c.under.next()
 		}
-		if !version.tombstone {
+		if !version.tombstone || c.deleted {
 			c.current = version
 			return true
 		}

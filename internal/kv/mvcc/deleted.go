@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -47,10 +48,13 @@ func (s *Store) deletedAt(q *DeletedQuery, rev kv.Revision, account kv.Account, 
 	if it == nil {
 		return refused, nil
 	}
-	if refused == nil {
+	if refused == nil && q.Authors {
+		w.authors, err = s.lookAuthors(&w.walk)
+	}
+	if refused == nil && err == nil {
 		err = w.run()
 	}
-	if closeErr := it.Close(); err == nil && closeErr != nil {
+	if closeErr := errors.Join(it.Close(), w.authors.close()); err == nil && closeErr != nil {
 		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
 	}
 	return refused, err
@@ -74,6 +78,9 @@ type deletedWalk struct {
 	looked int    // rows
 	read   int    // bytes
 	value  []byte // that the key had
+
+	authors *authorLookup // nil: they are not asked for
+	gone    kv.Rev        // of the deletion of the key that is looked at
 }
 
 func (w *deletedWalk) run() error {
@@ -209,7 +216,7 @@ func (w *deletedWalk) examine() error {
 	}
 	var one DeletedKey
 	if gone {
-		one.Deleted = w.at.Main
+		one.Deleted, w.gone = w.at.Main, w.at
 	}
 	if w.q.At > 0 {
 		found, err = w.moveSince(&one)
@@ -226,6 +233,9 @@ func (w *deletedWalk) examine() error {
 	if err == nil {
 		err = w.account.Take(deletedOverhead + len(w.prefix))
 	}
+	if err == nil {
+		err = w.blame(&one)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,6 +243,17 @@ func (w *deletedWalk) examine() error {
 	w.read += len(one.Key)
 	w.page.Keys = append(w.page.Keys, one)
 	return nil
+}
+
+// blame finds who deleted the key, if that is asked for.
+func (w *deletedWalk) blame(one *DeletedKey) (err error) {
+	if w.authors == nil || one.Deleted == 0 {
+		return nil
+	}
+	if err = w.account.Take(authorOverhead); err == nil {
+		one.By, err = w.authors.of(w.gone)
+	}
+	return err
 }
 
 // moveSince moves to the row that was current at DeletedQuery.At, if the key was written or deleted after it.
@@ -253,7 +274,7 @@ func (w *deletedWalk) moveKept(one *DeletedKey) (found bool, err error) {
 		if found, err = w.lastDeletion(); !found || err != nil {
 			return false, err
 		}
-		one.Deleted = w.at.Main
+		one.Deleted, w.gone = w.at.Main, w.at
 	}
 	for one.Deleted > w.floor {
 		if found, err = w.asOf(one.Deleted - 1); !found || err != nil {
@@ -263,7 +284,7 @@ func (w *deletedWalk) moveKept(one *DeletedKey) (found bool, err error) {
 			one.Read = one.Deleted - 1
 			return true, nil
 		}
-		one.Deleted = w.at.Main // the revision of the later one wrote and deleted the key
+		one.Deleted, w.gone = w.at.Main, w.at // the revision of the later one wrote and deleted the key
 	}
 	return false, nil
 }

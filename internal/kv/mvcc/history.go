@@ -47,6 +47,7 @@ type DeletedQuery struct {
 	At kv.Revision
 	// Existing asks also for keys that exist now, if they were deleted meanwhile; with At, if they were written meanwhile.
 	Existing bool
+	Authors  bool   // with authors of deletions
 	From     []byte // the first key to look at; nil: Key
 	Limit    int    // keys in the answer, at least 1
 	Bytes    int    // of keys in the answer, and of rows that are read; the first key may exceed it
@@ -60,9 +61,10 @@ type DeletedKey struct {
 	Deleted kv.Revision // its last deletion; 0: it was only written, since DeletedQuery.At
 	// Read is the revision at which Was is read: the one before Deleted, or DeletedQuery.At.
 	Read kv.Revision
-	Was  Version // without its value
-	Now  Version // the key as it exists now, without its value; ModRevision is 0 if it does not
-	Same bool    // it exists now with the same value
+	Was  Version    // without its value
+	Now  Version    // the key as it exists now, without its value; ModRevision is 0 if it does not
+	Same bool       // it exists now with the same value
+	By   *kv.Author // of the deletion; nil: it was not asked for, is not known, or there is none
 }
 
 // DeletedPage is a part of an answer, in the order of keys.

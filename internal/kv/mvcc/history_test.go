@@ -147,6 +147,36 @@ func (d *driver) past() {
 		q.At = max(d.revision(), 0)
 	}
 	d.deleted(&q)
+	d.changes(&mvcc.ChangeQuery{Key: q.Key, End: q.End, Limit: 1 + d.r.IntN(4), Bytes: 1 + d.r.IntN(300), Changes: 1 + d.r.IntN(60)})
+}
+
+// changes compares all pages of a query.
+func (d *driver) changes(q *mvcc.ChangeQuery) {
+	d.t.Helper()
+	if d.r.IntN(2) == 0 {
+		q.Before = kv.Rev{Main: max(d.revision(), 0), Sub: int64(d.r.IntN(3))}
+	}
+	var want, got []mvcc.KeyChange
+	for _, c := range slices.Backward(d.model.history) {
+		at := c.rev
+		behind := q.Before == (kv.Rev{}) || at.Main < q.Before.Main || at.Main == q.Before.Main && at.Sub < q.Before.Sub
+		if behind && at.Main > d.model.compact && modelInRange(c.kv.Key, q.Key, q.End) {
+			want = append(want, mvcc.KeyChange{Key: c.kv.Key, At: at, Deleted: c.deleted, Created: !c.deleted && c.kv.Version == 1})
+		}
+	}
+	for ask := *q; ; {
+		page, err := d.store.Changes(&ask, unlimited{})
+		d.sameErr(nil, err)
+		d.same("history", mvcc.History{Revision: d.model.rev, First: max(d.model.compact, 1)}, page.History)
+		if len(page.Changes) > ask.Limit || page.Next != (kv.Rev{}) && page.Next == ask.Before {
+			d.t.Fatalf("%+v: a page of %d, and then before %+v", ask, len(page.Changes), page.Next)
+		}
+		got = append(got, page.Changes...)
+		if ask.Before = page.Next; page.Next == (kv.Rev{}) {
+			break
+		}
+	}
+	d.same(fmt.Sprintf("changes %+v", q), want, got)
 }
 
 // deleted compares all pages of a query.

@@ -65,6 +65,10 @@ func (w *Writer) Attribute(by *kv.Author) {
 	}
 }
 
+// Attributed returns by whom the next changes are made, encoded as the store keeps it; empty: that is not kept. It is valid
+// until the next call of Attribute.
+func (w *Writer) Attributed() []byte { return w.by }
+
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
 

@@ -200,17 +200,22 @@ func (w *Writer) iterator() engine.Iterator {
 
 // cursor reads a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
 func (w *Writer) cursor(key, end []byte, rev kv.Revision, account kv.Account) cursor {
+	return w.cursorOver(key, end, rev, account, false)
+}
+
+// cursorOver is cursor that, if deleted is set, stops at keys that were deleted, too, as long as their tombstones are there.
+func (w *Writer) cursorOver(key, end []byte, rev kv.Revision, account kv.Account, deleted bool) cursor {
 	lower, upper := versionBounds(key, end)
 	it, err := w.store.engine.NewIter(lower, upper)
 	if err != nil {
 		return failedCursor{fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err)}
 	}
-	under := &engineCursor{it: it, rev: allOf(rev), walk: walk{account: account}}
+	under := &engineCursor{it: it, rev: allOf(rev), deleted: deleted, walk: walk{account: account}}
 	over := w.pending.within(key, end)
 	if len(over) == 0 {
 		return under
 	}
-	return &pendingCursor{under: under, over: over, rev: rev}
+	return &pendingCursor{under: under, over: over, rev: rev, deleted: deleted}
 }
 
 // failedCursor holds no keys and an error.

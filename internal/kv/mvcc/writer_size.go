@@ -29,27 +29,35 @@ func (w *Writer) SizeOf(key []byte) (value int, exists bool) {
 
 // Measured is what Measure found.
 type Measured struct {
-	Keys, Bytes int64  // of keys and values
-	Next        []byte // the first key that was not counted; nil: all were
+	Keys, Bytes int64  // of keys that exist, and their values
+	Next        []byte // the first key that was not looked at; nil: all were
 }
 
 // Measure counts the keys of a range as this Writer sees them, and their bytes, until it has looked at most: kv.WalkKeyBytes
-// for a key, and its value. It counts one key at least.
+// for a key, and its value, and as much for a key that was deleted after the compact revision. It looks at one key at least.
+//
+// The tombstones of these keys are there on all members. Older ones are not: each member deletes them at its own pace, so that
+// the outcome must not depend on them.
 func (w *Writer) Measure(key, end []byte, most int64) (m Measured) {
-	c := w.cursor(key, end, w.Revision(), nil)
+	c := w.cursorOver(key, end, w.Revision(), nil, true)
 	for c.next() {
-		if most <= 0 {
-			m.Next = bytes.Clone(c.key())
-			break
-		}
-		rec, _, err := c.version()
+		rec, rev, err := c.version()
 		if err != nil {
 			w.note(err)
 			break
 		}
-		m.Keys++
-		m.Bytes += int64(len(c.key()) + len(rec.value))
-		most -= kv.WalkKeyBytes + int64(len(rec.value))
+		if rec.tombstone && rev <= w.compact {
+			continue
+		}
+		if most <= 0 {
+			m.Next = bytes.Clone(c.key())
+			break
+		}
+		if most -= kv.WalkKeyBytes; !rec.tombstone {
+			m.Keys++
+			m.Bytes += int64(len(c.key()) + len(rec.value))
+			most -= int64(len(rec.value))
+		}
 	}
 	w.note(c.close())
 	return m

@@ -336,10 +336,11 @@ func TestTable_Add_reserve(t *testing.T) {
 		return err == nil
 	}
 	clients := map[string][]byte{"a put": encoded(kv.Command{Put: &kv.PutOp{Key: []byte("k")}}),
-		"a grant": encoded(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 1}}), "a txn": encoded(kv.Command{Txn: &kv.TxnOp{}})}
+		"a grant": encoded(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 1}}), "a txn": encoded(kv.Command{Txn: &kv.TxnOp{}}),
+		"a client's end of a lease": encoded(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 1}})}
 	upkeep := map[string][]byte{"a job": encoded(kv.Command{Job: &kv.JobOp{ID: 1}}),
-		"the end of a lease": encoded(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 1, Term: 2}}),
-		"a limit":            encoded(kv.Command{Limit: &kv.LimitOp{Delete: "a"}})}
+		"the end of a lease that expired": encoded(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 1, Term: 2}}),
+		"a limit":                         encoded(kv.Command{Limit: &kv.LimitOp{Delete: "a"}})}
 	p := opened(t)
 	for what, bytes := range map[string]int{"many": 0, "large": maxOpenBytes} {
 		p.own.open, p.own.openBytes = maxOpenProposals, bytes

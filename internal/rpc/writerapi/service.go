@@ -44,7 +44,7 @@ type KV interface {
 	Permit(ctx context.Context) error
 	// Admit reads and checks a request. One that is said to be proposed again is not held against the quota, so that the log
 	// gives its answer. It gets ErrNoRoom where the log would not refuse it.
-	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
+	Admit(ctx context.Context, r *quoratepb.Proposal, as streams.Asked) (*kv.Command, error)
 	// Turn waits until an admitted command may be proposed. leave is to be called once it was applied, or failed; it is nil if
 	// the command costs little. waits is called before it waits. CostsLittle tells that without waiting.
 	Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error)

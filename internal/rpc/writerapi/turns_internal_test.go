@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply/applytest"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/clients/streams"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/rpc/wire"
@@ -69,7 +70,7 @@ func (m *fullMember) ProposeAllFor(commands []clients.Proposed, _ func(int, erro
 	m.last = commands[len(commands)-1]
 }
 
-func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, error) {
+func (m *fullMember) Admit(context.Context, *quoratepb.Proposal, streams.Asked) (*kv.Command, error) {
 	return &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, nil
 }
 

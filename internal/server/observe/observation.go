@@ -58,7 +58,7 @@ func (p *Options) observation(ctx context.Context, now time.Time) *quoratepb.Obs
 		Core: &quoratepb.ObservedCore{Leader: uint64(m.Leader()), Term: uint64(m.Term()), Learner: status.IsLearner,
 			Commit: uint64(status.Commit), Applied: uint64(status.Applied), LastIndex: uint64(status.LastIndex),
 			Corrupt: m.Corrupt()},
-		Troubles: p.foreignProcesses(), Security: p.security(), Certificates: p.certificates(), Disk: p.disk(),
+		Troubles: p.foreignProcesses(), Security: p.security(), Keys: p.Keys(), Certificates: p.certificates(), Disk: p.disk(),
 		Process: &quoratepb.ObservedProcess{MemoryLimitBytes: p.Shares.Limit, OpenFilesLimit: p.OpenFiles, Parts: p.Parts(),
 			Processors: int64(runtime.GOMAXPROCS(0))},
 	}

@@ -214,6 +214,7 @@ func (w *Observer) Observe(ctx context.Context, series bool) *quoratepb.Observat
 	}
 	o.Work.WatchersBehindLeast = w.leastBehind(&fresh)
 	o.Work.PendingProposals = fresh.services.Pending
+	o.Encryption = w.o.Encryption()
 	if series {
 		o.Series = w.series(now)
 	}

@@ -16,21 +16,23 @@ import (
 
 // Options are the parts of a process that are observed.
 type Options struct {
-	Config    *config.Config
-	Member    *member.Member
-	Transport *transport.Transport
-	Reserve   *reserve.Watch
-	Shares    *memory.Shares
-	Syncs     *histogram.Histogram // seconds of syncs of the log
-	Applies   *histogram.Histogram // seconds of batches that were applied
-	Counted   *counts.Counts
-	Services  func() rpc.Tally
-	Busiest   func() int64              // hundredths of the processor time of calls that go to one prefix of keys
-	Refused   func() uint64             // connections of clients that were refused
-	Sinks     func() []trail.SinkStatus // outputs of records of calls
-	Dropped   func() uint64             // lines of the log that no output took
-	Parts     func() []*quoratepb.ObservedPart
-	Expiries  func() []certs.Expiry
+	Config     *config.Config
+	Member     *member.Member
+	Transport  *transport.Transport
+	Reserve    *reserve.Watch
+	Shares     *memory.Shares
+	Syncs      *histogram.Histogram // seconds of syncs of the log
+	Applies    *histogram.Histogram // seconds of batches that were applied
+	Counted    *counts.Counts
+	Services   func() rpc.Tally
+	Busiest    func() int64                         // hundredths of the processor time of calls that go to one prefix of keys
+	Refused    func() uint64                        // connections of clients that were refused
+	Sinks      func() []trail.SinkStatus            // outputs of records of calls
+	Keys       func() *quoratepb.ObservedKeys       // of an encrypted data directory; nil: it is not encrypted
+	Encryption func() *quoratepb.ObservedEncryption // how the data directory is encrypted; at once
+	Dropped    func() uint64                        // lines of the log that no output took
+	Parts      func() []*quoratepb.ObservedPart
+	Expiries   func() []certs.Expiry
 	// OwnAlarms are those of the member's alarms that an observation has numbers for.
 	OwnAlarms func() []string
 	// RefusesPlace says why the member would not ship a backup to a place; empty: it would.

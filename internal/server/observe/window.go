@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit/trail"
+	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/rpc"
 )
@@ -35,8 +37,9 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
 	for i := range now.sinks {
 		s := &now.sinks[i]
-		o.Audit = append(o.Audit, &quoratepb.ObservedSink{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
-			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped})
+		o.Audit = append(o.Audit, &quoratepb.ObservedOutput{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
+			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped, Kind: sinkKind(s), Records: s.Taken,
+			Lost: s.Dropped, LateMs: s.Late.Milliseconds(), DeadlineMs: s.Deadline.Milliseconds()})
 	}
 	for _, p := range o.Peers {
 		id := consensus.MemberID(p.Id)
@@ -50,6 +53,17 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	}
 }
 
+// sinkKind is what an output is: the journal and syslog are called what they are.
+func sinkKind(s *trail.SinkStatus) string {
+	if s.File {
+		return "file"
+	}
+	if _, _, ok := config.AuditCollector(s.Name); ok {
+		return "OTLP collector"
+	}
+	return s.Name
+}
+
 // mostLimits bounds the limits in an observation.
 const mostLimits = 16
 
@@ -61,7 +75,8 @@ func limitsOf(before, now []rpc.LimitTally) (all []*quoratepb.ObservedLimit) {
 	}
 	for _, l := range now {
 		if n := grown(l.Refused, refused[l.Name]); n > 0 || l.Used >= nearlyUsed {
-			all = append(all, &quoratepb.ObservedLimit{Name: l.Name, Refused: n, UsedPercent: l.Used})
+			all = append(all, &quoratepb.ObservedLimit{Name: l.Name, Refused: n, UsedPercent: l.Used, Bound: l.Bound,
+				Used: l.Has, Most: l.Most})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *quoratepb.ObservedLimit) int {

@@ -56,6 +56,8 @@ type Set struct {
 	IgnoreFindings  bool // a leader counts time towards the next level while a member finds something wrong
 	EarlyClock      bool // a leader reads its clock, and later the revision that it tells with it
 	DowngradeStays  bool // a leader does not see that all members have gone back to the former release
+	OwnCounts       bool // each member counts for quotas by steps of its own size
+	OwnHeads        bool // each member keeps as many heads of the audit as it likes
 }
 
 // Break is a negative control: with it, the checkers must report a violation.
@@ -80,10 +82,25 @@ var others = []Break{
 		set: func(b *Set) { b.LyingEngine = true }},
 	{Name: "tell-core-last", About: "acknowledgements leave before the core knows what is on disk", Law: "real-time-order",
 		set: func(b *Set) { b.Log.TellCoreLast = true }},
-	{Name: "first-author", About: "all changes of a batch have the author of its first command", Law: "author",
+	{Name: "first-author", About: "all changes of a batch have the author of its first command", Law: "author, chain",
 		set: func(b *Set) { b.Apply.FirstAuthor = true }},
 	{Name: "early-clock", About: "a leader reads its clock, and later the revision that it tells with it", Law: "moment",
 		set: func(b *Set) { b.EarlyClock = true }},
+	{Name: "late-moments", About: "a moment notes the revision that a member had before its batch", Law: "chain, moment",
+		set: func(b *Set) { b.Apply.LateMoments = true }},
+	{Name: "over-quota", About: "puts are applied that a quota refuses", Law: "quota", With: "--nemesis limits",
+		set: func(b *Set) { b.Apply.OverQuota = true }},
+	{Name: "evaluate-quota", About: "the fast path answers a put early that a quota may refuse", Law: "fast-path",
+		With: "--nemesis limits",
+		set:  func(b *Set) { b.Apply.EvaluateQuota = true }},
+	{Name: "deleted-counts", About: "deletions do not lower what a quota counts", Law: "quota", With: "--nemesis limits",
+		set: func(b *Set) { b.Apply.DeletedCounts = true }},
+	{Name: "counts-of-own-size", About: "members count for quotas by steps of their own size", Law: "chain, quota",
+		With: "--nemesis limits",
+		set:  func(b *Set) { b.OwnCounts = true }},
+	{Name: "heads-of-own-number", About: "members keep as many heads of the audit as each of them has memory for",
+		Law: "audit, chain", With: "--nemesis audit",
+		set: func(b *Set) { b.OwnHeads = true }},
 	{Name: "pack-forgets", About: "of the results in a pack only the first counts", Law: "state-machine",
 		set: func(b *Set) { b.Apply.PackForgets = true }},
 	{Name: "moves-untold", About: "a member that starts at another address does not tell it",

@@ -26,11 +26,22 @@ func (a *Acknowledgements) Add(key, value string, revision kv.Revision) {
 
 // Refused records that a client was told that its write did not happen and never will.
 func (a *Acknowledgements) Refused(command *kv.Command) {
-	switch {
-	case command.Put != nil:
+	if command.Put != nil {
 		a.refused = append(a.refused, string(command.Put.Value))
-	case command.Txn != nil && command.Txn.Then[0].Put != nil:
-		a.refused = append(a.refused, string(command.Txn.Then[0].Put.Value))
+	}
+	if command.Txn != nil {
+		a.refusedOps(command.Txn.Then)
+	}
+}
+
+func (a *Acknowledgements) refusedOps(ops []kv.Op) {
+	for i := range ops {
+		switch op := &ops[i]; {
+		case op.Put != nil:
+			a.refused = append(a.refused, string(op.Put.Value))
+		case op.Txn != nil:
+			a.refusedOps(op.Txn.Then)
+		}
 	}
 }
 

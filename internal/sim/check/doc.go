@@ -38,6 +38,8 @@
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
 //	author, moment        ADR 0081 (by whom and when)               past.go
+//	quota                 ADR 0084 (exact quotas)                   quotas.go; package sim, limits.go (recounts)
+//	audit                 ADR 0082 (policy and heads)               audits.go
 //	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
 //	level                 ADR 0030 (it becomes active)              package sim, levels.go
 //	downgrade             ADR 0075, 6 (it ends)                     package sim, downgrades.go

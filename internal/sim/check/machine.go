@@ -28,6 +28,7 @@ type machine struct {
 	levels    levels
 	past      past
 	backups   Backups
+	audits    audits
 }
 
 type outcome struct {
@@ -38,7 +39,7 @@ type outcome struct {
 type hashKey struct{ revision, compacted kv.Revision }
 
 func (m *machine) init() {
-	m.model, m.past = NewModel(), newPast()
+	m.model, m.past, m.audits.heads = NewModel(), newPast(), map[uint64][]kv.AuditHeadRow{}
 	m.sessions = map[consensus.SessionID]bool{}
 	m.newest = map[consensus.MemberID]uint64{}
 	m.removed = map[consensus.MemberID]bool{}
@@ -58,7 +59,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 	}
 	want := m.outcomes[at]
 	if decides(e) && (!errors.Is(got.Err, want.err) || got.Revision != want.revision) {
-		s.report("state-machine", "member %v applied %v to revision %d (%v), others to %d (%v)",
+		s.report(lawOf(want.err, got.Err), "member %v applied %v to revision %d (%v), others to %d (%v)",
 			member, e.Position(), got.Revision, got.Err, want.revision, want.err)
 	}
 }
@@ -82,13 +83,8 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	}
 	m.outcomes = append(m.outcomes, outcome{want.Err, want.Revision})
 	m.revisions = append(m.revisions, m.model.Revision)
-	if !sameError(want.Err, got.Err) && (permits.ForWantOfPermission(want.Err) || permits.ForWantOfPermission(got.Err)) {
-		s.report("permission", "member %v applied %v %v with %v, users and roles say %v", member, e.Position(), e.Proposal,
-			got.Err, want.Err)
-		return
-	}
 	if !sameError(want.Err, got.Err) || want.Revision != got.Revision {
-		s.report("state-machine", "member %v applied %v %v to revision %d (%v), the model says %d (%v)",
+		s.report(lawOf(want.Err, got.Err), "member %v applied %v %v to revision %d (%v), the model says %d (%v)",
 			member, e.Position(), e.Proposal, got.Revision, got.Err, want.Revision, want.Err)
 		return
 	}
@@ -101,6 +97,18 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	} else if want.Err == nil {
 		s.revisionUsed(e, before)
 	}
+}
+
+// lawOf returns the law that is broken by an outcome other than that of the model.
+func lawOf(want, got error) string {
+	switch {
+	case sameError(want, got):
+	case permits.ForWantOfPermission(want), permits.ForWantOfPermission(got):
+		return "permission"
+	case errors.Is(want, kv.ErrOverQuota), errors.Is(got, kv.ErrOverQuota):
+		return "quota"
+	}
+	return "state-machine"
 }
 
 // decides reports whether the state machine produces a result for an entry.
@@ -161,6 +169,8 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		result = kv.Result{Err: heldBack, Revision: m.model.Revision}
 	case command.Moment != nil:
 		result = kv.Result{Err: m.past.note(s, command.Moment, m.model.Revision), Revision: m.model.Revision}
+	case command.Audit != nil:
+		result = kv.Result{Err: m.audit(s, &command), Revision: m.model.Revision}
 	case command.SessionOpen != nil:
 		m.retireOthers(session, command.SessionOpen.Keep)
 		result = kv.Result{Revision: m.model.Revision}
@@ -174,12 +184,21 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
 		s.Leases.applying(s, &command)
-		m.model.endBytes = s.Leases.EndBytes
+		m.model.endBytes, m.model.quotas.countBytes = s.Leases.EndBytes, s.CountBytes
 		result = m.execute(s, e, &command)
 		s.Leases.Parts = m.model.parts
 	}
 	m.results[e.Proposal] = result
 	return result, false
+}
+
+// audit applies a command of the audit, if its user may run it.
+func (m *machine) audit(s *Suite, command *kv.Command) error {
+	if err := m.model.permit(command); err != nil {
+		return err
+	}
+	m.audits.most = s.MostHeads
+	return m.audits.change(command.Audit, m.removed)
 }
 
 // execute runs a command, and notes by whom and when its revision was made.

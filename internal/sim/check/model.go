@@ -18,10 +18,10 @@ type Model struct {
 	leases    map[kv.LeaseID]*modelLease
 	jobs      modelJobs
 	users     permits.Users
-	limits    map[string]bool // by name, whether they have a quota
-	changed   bool            // users were changed by the command that is being applied
-	Events    [][]kv.Event    // Events[r-2] are the changes of revision r
-	events    []kv.Event      // of the command that is being applied
+	quotas    quotas
+	changed   bool         // users were changed by the command that is being applied
+	Events    [][]kv.Event // Events[r-2] are the changes of revision r
+	events    []kv.Event   // of the command that is being applied
 	next      kv.Revision
 	endBytes  int64  // limit of a revocation, which deletes one key more; see endKeyBytes; zero: none
 	parts     uint64 // revocations that left keys of their lease
@@ -64,7 +64,7 @@ func (m *Model) takes(id kv.LeaseID) bool { return m.leases[id] != nil && !m.lea
 func NewModel() *Model {
 	return &Model{
 		Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}, jobs: modelJobs{},
-		limits: map[string]bool{},
+		quotas: quotas{rules: map[string]*modelRule{}},
 		users:  permits.NewUsers(),
 	}
 }
@@ -111,7 +111,7 @@ func (m *Model) Leases() []kv.LeaseID {
 
 // apply runs a command at the next revision, or at an exact one; sessions and duplicates are handled elsewhere.
 func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
-	m.events, m.changed, m.next = nil, false, m.Revision+1
+	m.events, m.changed, m.next, m.quotas.wants = nil, false, m.Revision+1, map[string]*[2]int64{}
 	if exact != 0 {
 		m.next = exact
 	}
@@ -119,7 +119,9 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	switch {
 	case r.Err != nil:
 	case c.Put != nil:
-		r.Put, r.Err = m.put(c.Put)
+		if r.Err = m.checkPut(c.Put); r.Err == nil {
+			r.Put, r.Err = m.put(c.Put)
+		}
 	case c.Delete != nil:
 		r.Delete = m.remove(c.Delete)
 	case c.Txn != nil:
@@ -147,21 +149,6 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	}
 	r.Revision = m.Revision
 	return r
-}
-
-// limit notes which limits there are. Those of the simulator refuse nothing: what they count is compared at the end.
-func (m *Model) limit(op *kv.LimitOp) error {
-	name := op.Delete + op.Count
-	_, found := m.limits[name]
-	switch {
-	case op.Set != nil:
-		m.limits[op.Set.Name] = op.Set.Quota()
-	case !found, op.Count != "" && !m.limits[name]:
-		return kv.ErrLimitNotFound
-	case op.Delete != "":
-		delete(m.limits, name)
-	}
-	return nil
 }
 
 // permit returns an error if the user of a command may not run it.
@@ -253,7 +240,7 @@ func (m *Model) erase(key string) kv.KeyValue {
 }
 
 // checkTxn rejects a whole Txn before it changes anything. The workload never sets IgnoreValue or IgnoreLease, so only a
-// missing lease can be the reason.
+// missing lease or a quota can be the reason.
 func (m *Model) checkTxn(t *kv.TxnOp) error {
 	list := t.Else
 	if m.holds(t) {
@@ -261,8 +248,10 @@ func (m *Model) checkTxn(t *kv.TxnOp) error {
 	}
 	for i := range list {
 		switch op := &list[i]; {
-		case op.Put != nil && op.Put.Lease != 0 && !m.takes(op.Put.Lease):
-			return kv.ErrLeaseNotFound
+		case op.Put != nil:
+			if err := m.checkPut(op.Put); err != nil {
+				return err
+			}
 		case op.Txn != nil:
 			if err := m.checkTxn(op.Txn); err != nil {
 				return err

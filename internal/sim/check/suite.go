@@ -40,6 +40,9 @@ type Suite struct {
 	SentOnce SentOnce
 	Permits  permits.Laws
 
+	CountBytes int64 // what a step of a quota's count looks at
+	MostHeads  int   // heads of the audit that are kept of a member
+
 	elections  elections
 	logs       logs
 	commits    commits

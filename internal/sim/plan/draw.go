@@ -84,6 +84,7 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	// Worlds with named nemeses stay as they were: negative controls depend on their seeds.
 	unnamed := o.Nemesis == "" || o.Nemesis == "all"
 	p.drawDowngrades(unnamed)
+	p.drawQuotas(o.Nemesis == "all")
 	p.Parts = unnamed && p.Raft.Seed/512%2 == 1
 	p.Asks = unnamed || p.Upgrades
 	p.Ships = p.Ships || o.Nemesis == "" && !p.Recovers && p.Raft.Seed/(1<<41)%3 == 1
@@ -121,6 +122,21 @@ func (p *Plan) drawLevels() {
 func (p *Plan) drawDowngrades(unnamed bool) {
 	one := p.Raft.Seed/(1<<20)%4 == 0
 	p.Downgrades = p.Upgrades && !p.Recovers && one == unnamed
+}
+
+// quotaBulk is the size of some values where quotas refuse, so that values grow and shrink.
+const quotaBulk = 40
+
+// drawQuotas leaves one half of the worlds with all faults as they were before quotas refused writes, and before there were
+// commands of the audit: tests depend on their seeds. It draws nothing, so that the rest of the plan stays.
+func (p *Plan) drawQuotas(all bool) {
+	if all && p.Raft.Seed/(1<<41)%2 == 0 {
+		p.Refuses = false
+		p.Named = slices.DeleteFunc(p.Named, func(n *Nemesis) bool { return n.Name == "audit" })
+	}
+	if p.Refuses {
+		p.Mix.Bulk = max(p.Mix.Bulk, quotaBulk)
+	}
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.

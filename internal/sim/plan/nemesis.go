@@ -81,8 +81,9 @@ var named = []Nemesis{
 	{"mistype", "operators, and those who start members, write wrong peer URLs", 3 * time.Second,
 		func(p *Plan, _ *rand.Rand) { p.drawAddresses() }},
 	{"hung-store", "the store of one member applies nothing for a while, and its disk works", 6 * time.Second, nil},
-	{"limits", "an operator sets, changes, counts and ends limits with quotas while clients write", 300 * time.Millisecond,
-		func(p *Plan, _ *rand.Rand) { p.Limits = true }},
+	{"limits", "an operator sets, changes, counts and ends limits, and their quotas refuse writes", 300 * time.Millisecond,
+		func(p *Plan, _ *rand.Rand) { p.Refuses = true }},
+	{"audit", "operators set the policy of the audit, and members tell heads of their records", 300 * time.Millisecond, nil},
 	{"backup", "members ship a backup, and its places are slow, hang, are full, refuse, lose answers and are late with lists",
 		3 * time.Second, func(p *Plan, _ *rand.Rand) { p.Ships = true }},
 }

@@ -73,7 +73,7 @@ type Levels struct {
 	Asks        bool         // leaders ask over the network what members find, else they know it at once
 	LevelPolicy level.Policy // if it is hold, an operator raises the active level
 	Parts       bool         // leases with more than one or two keys end in parts
-	Limits      bool         // there are limits with quotas, whose keys are counted a few at a time
+	Refuses     bool         // there are quotas that refuse writes
 }
 
 // Identities says how members are identified and founded.

@@ -230,7 +230,7 @@ func (requests) Permit(ctx context.Context) error { return caller(ctx).Permit() 
 func (requests) Unsettled(ctx context.Context) bool { return caller(ctx).Unsettled() }
 
 // Admit implements streams.Requests.
-func (r requests) Admit(ctx context.Context, p *quoratepb.Proposal) (*kv.Command, error) {
+func (r requests) Admit(ctx context.Context, p *quoratepb.Proposal, _ streams.Asked) (*kv.Command, error) {
 	command, err := kv.DecodeCommand(p.Request)
 	switch {
 	case err != nil:

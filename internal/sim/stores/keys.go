@@ -27,6 +27,8 @@ type nobody struct{}
 func (nobody) Name() string { return "simulated" }
 
 // Wrap implements atrest.Provider.
+func (nobody) Current(context.Context) (string, error) { return "nobody", nil }
+
 func (nobody) Wrap(_ context.Context, key []byte) (atrest.Wrapped, error) {
 	return atrest.Wrapped{Ciphertext: append([]byte(nil), key...)}, nil
 }

@@ -33,6 +33,7 @@ type World struct {
 type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
 	Denied                                               uint64 // for want of permission
+	OverQuota                                            uint64 // refused by quotas
 	LeaseParts                                           uint64 // of leases that ended in more than one
 	// Waited counts messages of native clients that waited for room, a turn or the budget of offers, SentAway streams ended
 	// for want of memory or because their client did not read.
@@ -72,6 +73,7 @@ type Identity struct {
 func (c *Counts) Load(l *workload.Load) {
 	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
 	c.Watched, c.Renewed, c.Direct, c.Denied = l.Events, l.Renewals, l.Direct, l.Denied
+	c.OverQuota = l.OverQuota
 }
 
 // Add adds the counts of another run.
@@ -82,6 +84,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.InVain, &o.InVain}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
+		{&c.OverQuota, &o.OverQuota},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.LeaseParts, &o.LeaseParts},
 		{&c.Waited, &o.Waited}, {&c.SentAway, &o.SentAway},
 		{&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
@@ -121,15 +124,15 @@ func list(counts map[string]uint64) string {
 
 // String returns the counts in one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d lease-parts=%d waited=%d sent-away=%d applied=%d "+
-		"repeated=%d inferred=%d "+
+	return fmt.Sprintf("ops=%d answered=%d denied=%d over-quota=%d watched=%d renewed=%d lease-parts=%d waited=%d "+
+		"sent-away=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
 		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d overflowed=%d "+
 		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d "+
 		"backup: segments=%d bases=%d gaps=%d restored=%d faults: %s",
-		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.LeaseParts, c.Waited, c.SentAway, c.Applied,
+		c.Ops, c.Answered, c.Denied, c.OverQuota, c.Watched, c.Renewed, c.LeaseParts, c.Waited, c.SentAway, c.Applied,
 		c.Duplicates, c.Inferred,
 		c.Fast, c.FastTried, c.Stamped, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Gathered,

@@ -35,7 +35,7 @@ type Load struct {
 	gone     map[consensus.MemberID]time.Duration // native clients that have ended, and when
 
 	// Counts by outcome.
-	Ops, Answered, Unanswered, Refused, Denied, Events, Renewals, Direct uint64
+	Ops, Answered, Unanswered, Refused, Denied, OverQuota, Events, Renewals, Direct uint64
 }
 
 type slot struct{ generation, ops int }
@@ -173,8 +173,19 @@ func (c *client) next() {
 	}
 }
 
+// overQuota reports whether an answer refuses a write by a quota: it has changed nothing, and never will. The model judges,
+// where the write has its place in the log, whether it was to be refused.
+func (l *Load) overQuota(command *kv.Command, r *kv.Result) bool {
+	if !errors.Is(r.Err, kv.ErrOverQuota) {
+		return false
+	}
+	l.OverQuota++
+	l.suite.Acks.Refused(command)
+	return true
+}
+
 // propose sends a command and calls done with the answer, or with answered false: then the command may have been applied or
-// not.
+// not. A command that is refused by a quota has no outcome to tell.
 func (c *client) propose(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
 	l := c.load
 	l.world.Operation(c.id, what)
@@ -191,7 +202,9 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 		} else {
 			l.Unanswered++
 		}
-		done(r, answered)
+		if !answered || !l.overQuota(command, &r) {
+			done(r, answered)
+		}
 		c.again()
 	}
 	target, since := c.target, l.suite.Permits.Present()

@@ -272,7 +272,9 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	} else {
 		l.Unanswered++
 	}
-	done(r, answered)
+	if !answered || !l.overQuota(command, &r) {
+		done(r, answered)
+	}
 }
 
 // refused takes the refusal of a write: it never happens.

@@ -10,18 +10,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"runtime"
 	"strings"
-
-	"github.com/quorate/quorate/internal/base/env"
 )
 
 // FileProvider is the name of a KeyFile.
 const FileProvider = "file"
 
 const (
-	maxKeyFile = 4 << 10
+	// MaxKeyFile bounds a file of keys, in bytes.
+	MaxKeyFile = 4 << 10
 	maxFileKey = 16 // keys in a file
 )
 
@@ -31,42 +28,16 @@ type KeyFile struct {
 	keys [][]byte
 }
 
-// ReadKeyFile reads a file of a single key of 32 bytes, or of lines with one in base64 each. It refuses a file that others than
-// its owner may read.
-func ReadKeyFile(fs env.FS, name string) (*KeyFile, error) {
-	content, err := ReadPrivate(fs, name, maxKeyFile)
-	if err != nil {
-		return nil, err
+// NewKeyFile reads the content of a file of a single key of 32 bytes, or of lines with one in base64 each. name is for errors.
+func NewKeyFile(name string, content []byte) (*KeyFile, error) {
+	if len(content) > MaxKeyFile {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes: it is no file of keys", name, MaxKeyFile)
 	}
-	k := &KeyFile{name: name}
-	if k.keys, err = parseKeys(content); err != nil {
+	keys, err := parseKeys(content)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w: make one with `head -c 32 /dev/urandom | base64`", name, err)
 	}
-	return k, nil
-}
-
-// ReadPrivate reads a file with secrets, at most so many bytes. It refuses one that others than its owner may read.
-func ReadPrivate(fs env.FS, name string, most int) (content []byte, err error) {
-	file, err := fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s: others than its owner may read or write the file (mode %04o): make it 0400, and draw "+
-			"another key if one of them may have read it", name, mode)
-	}
-	if content, err = io.ReadAll(io.LimitReader(file, int64(most)+1)); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(content) > most {
-		return nil, fmt.Errorf("%s: the file has more than %d bytes: it is no file of keys", name, most)
-	}
-	return content, nil
+	return &KeyFile{name: name, keys: keys}, nil
 }
 
 var errKeyFile = errors.New("a file of keys holds 32 random bytes, or lines with 32 bytes in base64 each")
@@ -132,6 +103,9 @@ func (k *KeyFile) Wrap(_ context.Context, key []byte) (Wrapped, error) {
 	sealed := gcm(block).Seal(nil, nil, key, []byte(wrapUse))
 	return Wrapped{KeyID: keyName(k.keys[0]), Ciphertext: sealed}, nil
 }
+
+// Current implements Provider.
+func (k *KeyFile) Current(context.Context) (string, error) { return keyName(k.keys[0]), nil }
 
 // Unwrap implements Provider.
 func (k *KeyFile) Unwrap(_ context.Context, w *Wrapped) ([]byte, error) {

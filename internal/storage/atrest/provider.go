@@ -22,6 +22,8 @@ type Provider interface {
 	Wrap(ctx context.Context, key []byte) (Wrapped, error)
 	// Unwrap returns what Wrap was given. The error says what to do.
 	Unwrap(ctx context.Context, wrapped *Wrapped) ([]byte, error)
+	// Current is the name of the key that Wrap would use now.
+	Current(ctx context.Context) (keyID string, err error)
 }
 
 // Providers open a ring, each one what it has wrapped. The first one wraps.

@@ -15,8 +15,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/atrest/atresttest"
 	"github.com/quorate/quorate/internal/storage/durable"
-	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 var now = time.Unix(1796000000, 0).UTC()
@@ -32,7 +32,7 @@ func keyFile(t *testing.T, letters string) *atrest.KeyFile {
 	if err := os.WriteFile(name, []byte(text.String()), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	return must(atrest.ReadKeyFile(files.Disk, name))
+	return must(keysource.ReadKeyFile(name))
 }
 
 func oneKey(letter byte) []byte {
@@ -186,7 +186,7 @@ func TestReadKeyFile(t *testing.T) {
 		if err := os.WriteFile(name, []byte(row.content), row.mode); err != nil {
 			t.Fatal(err)
 		}
-		_, err := atrest.ReadKeyFile(files.Disk, name)
+		_, err := keysource.ReadKeyFile(name)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", row.name, err)
 		}
@@ -195,13 +195,13 @@ func TestReadKeyFile(t *testing.T) {
 		}
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(dir, "0"), link); err != nil {
+	if err := os.Symlink(filepath.Join("..", filepath.Base(dir), "0"), link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := atrest.ReadKeyFile(files.Disk, link); !errors.Is(err, files.ErrOtherKind) {
-		t.Errorf("a link: %v", err)
+	if _, err := keysource.ReadKeyFile(link); err == nil || !strings.Contains(err.Error(), "name the file itself") {
+		t.Errorf("a link that leads out of its directory: %v", err)
 	}
-	if _, err := atrest.ReadKeyFile(files.Disk, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := keysource.ReadKeyFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -23,14 +23,17 @@ var kinds = [...]struct {
 }
 
 func otherKind(name string, mode os.FileMode, want string) error {
-	is := "no file"
+	return &os.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s, and no %s: %w", kindOf(mode), want, ErrOtherKind)}
+}
+
+// kindOf is the word for what has a mode.
+func kindOf(mode os.FileMode) string {
 	for _, kind := range kinds {
 		if mode&kind.bit != 0 {
-			is = kind.word
-			break
+			return kind.word
 		}
 	}
-	return &os.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s, and no %s: %w", is, want, ErrOtherKind)}
+	return "no file"
 }
 
 // CheckRegular returns ErrOtherKind, in an os.PathError, if a name leads to something that is there and is no regular file. It

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/kms/apis/v2"
 
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
@@ -128,3 +129,28 @@ func (k *KMS) Unwrap(ctx context.Context, w *atrest.Wrapped) ([]byte, error) {
 	}
 	return answer.GetPlaintext(), nil
 }
+
+// healthy is what a plug-in says of itself if nothing is wrong.
+const healthy = "ok"
+
+// Current implements Provider.
+func (k *KMS) Current(ctx context.Context) (string, error) {
+	var answer *v2.StatusResponse
+	err := k.ask(ctx, func(ctx context.Context, client v2.KeyManagementServiceClient) (err error) {
+		answer, err = client.Status(ctx, &v2.StatusRequest{})
+		return err
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case answer.GetHealthz() != healthy:
+		return "", fmt.Errorf("the KMS plug-in at %s says that it is not well: %s", k.target,
+			printable.Text(answer.GetHealthz(), mostHealth))
+	case len(answer.GetKeyId()) > maxKeyID:
+		return "", fmt.Errorf("the KMS plug-in at %s named a key by %d bytes", k.target, len(answer.GetKeyId()))
+	}
+	return answer.GetKeyId(), nil
+}
+
+// mostHealth bounds what a plug-in says of itself, in characters.
+const mostHealth = 200

@@ -30,6 +30,7 @@ type plugin struct {
 	mu     sync.Mutex
 	held   map[string][]byte
 	key    string
+	health string
 	encode func(*v2.EncryptResponse)     // spoils an answer
 	fail   error                         // of every call
 	hang   bool                          // no call ends
@@ -38,7 +39,7 @@ type plugin struct {
 
 func startPlugin(t *testing.T) *plugin {
 	t.Helper()
-	p := &plugin{address: filepath.Join(t.TempDir(), "kms.sock"), held: map[string][]byte{}, key: "key-1"}
+	p := &plugin{address: filepath.Join(t.TempDir(), "kms.sock"), held: map[string][]byte{}, key: "key-1", health: "ok"}
 	p.serve(t)
 	p.address = "unix://" + p.address
 	return p
@@ -102,6 +103,15 @@ func (p *plugin) Decrypt(ctx context.Context, r *v2.DecryptRequest) (*v2.Decrypt
 		plain = p.spoil(plain)
 	}
 	return &v2.DecryptResponse{Plaintext: plain}, nil
+}
+
+func (p *plugin) Status(ctx context.Context, _ *v2.StatusRequest) (*v2.StatusResponse, error) {
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &v2.StatusResponse{Version: "v2", Healthz: p.health, KeyId: p.key}, nil
 }
 
 // client is a client of the plug-in; it is impatient where the plug-in never answers.
@@ -268,5 +278,32 @@ func TestSource_Rotate_fromFileToKMS(t *testing.T) {
 	}
 	if _, err := (Source{KeyFile: file}).Open(t.Context(), fs, "/data"); !errors.Is(err, atrest.ErrOtherProvider) {
 		t.Errorf("the file still opens it: %v", err)
+	}
+}
+
+// Ensure that a plug-in is asked for the name of its key, and that what it must not answer is an error without what a terminal
+// obeys.
+func TestKMS_Current(t *testing.T) {
+	p := startPlugin(t)
+	k := p.client(t)[0].(*KMS)
+	if id, err := k.Current(t.Context()); id != "key-1" || err != nil {
+		t.Errorf("got %s, %v", id, err)
+	}
+	for want, change := range map[string]func(){
+		"that it is not well: sealed": func() { p.health = "sealed\x1b[2J" },
+		"named a key by 2000 bytes":   func() { p.health, p.key = "ok", strings.Repeat("k", 2000) },
+		"did not answer within":       func() { p.hang = true },
+	} {
+		p.set(func() { p.health, p.key, p.hang = "ok", "key-1", false })
+		p.set(change)
+		if p.hang {
+			k.call, k.patience = 100*time.Millisecond, 200*time.Millisecond
+		} else {
+			k.call, k.patience = callTimeout, patience
+		}
+		if id, err := k.Current(t.Context()); id != "" || err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("got %s, %v, want %s", id, err, want)
+		}
 	}
 }

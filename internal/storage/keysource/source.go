@@ -8,12 +8,11 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/atrest"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // Source is what the flags say. The zero value is none: a directory that is not encrypted.
 type Source struct {
-	KeyFile string // a file of keys: see atrest.ReadKeyFile
+	KeyFile string // a file of keys: see ReadKeyFile
 	KMS     string // unix:///PATH: the socket of a plug-in; it wraps, if there is a file, too
 }
 
@@ -39,7 +38,7 @@ func (s Source) Providers() (atrest.Providers, error) {
 		all = append(all, plugin)
 	}
 	if s.KeyFile != "" {
-		file, err := atrest.ReadKeyFile(files.Disk, s.KeyFile)
+		file, err := ReadKeyFile(s.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", KeyFileFlag, err)
 		}
@@ -84,4 +83,14 @@ func (s Source) Rotate(ctx context.Context, ring *atrest.Ring, now time.Time) (*
 		return nil, err
 	}
 	return ring.Rotate(ctx, providers, now)
+}
+
+// Current is the name of the key that a rotation would wrap the ring with now, and of its provider.
+func (s Source) Current(ctx context.Context) (provider, keyID string, err error) {
+	providers, err := s.Providers()
+	if err != nil || len(providers) == 0 {
+		return "", "", err
+	}
+	keyID, err = providers[0].Current(ctx)
+	return providers[0].Name(), keyID, err
 }

@@ -33,6 +33,8 @@ type Member struct {
 	Refusal       error                       // of History
 	Times         *quoratepb.RevisionAtAnswer // to any time; nil: the member does not know the method
 	Past          *quoratepb.VersionsAnswer   // to any key; nil: only the revisions
+	// Changed are the answers of Changes: the page of a number is the token of the one before, a byte.
+	Changed []*quoratepb.ChangesAnswer
 
 	mu       sync.Mutex
 	revision int64
@@ -282,6 +284,20 @@ func (m *Member) Versions(context.Context, *quoratepb.VersionsRequest) (*quorate
 		return m.Past, m.Refusal
 	}
 	return &quoratepb.VersionsAnswer{Revision: m.revision, FirstRevision: m.first}, m.Refusal
+}
+
+// Changes implements quoratepb.HistoryServer: the pages of Changed.
+func (m *Member) Changes(ctx context.Context, r *quoratepb.ChangesRequest) (*quoratepb.ChangesAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.Changed == nil {
+		return m.UnimplementedHistoryServer.Changes(ctx, r)
+	}
+	at := 0
+	if len(r.GetPage()) > 0 {
+		at = int(r.GetPage()[0])
+	}
+	return m.Changed[at], m.Refusal
 }
 
 // Deleted implements quoratepb.HistoryServer. A page token is a key.

@@ -73,7 +73,7 @@ func (m *fullMember) ExpectFor(
 	return consensus.Proposal{ID: id}, true, nil
 }
 
-func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, error) {
+func (m *fullMember) Admit(context.Context, *quoratepb.Proposal, Asked) (*kv.Command, error) {
 	return &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, nil
 }
 

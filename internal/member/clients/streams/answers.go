@@ -15,17 +15,19 @@ import (
 )
 
 // admit reads and checks one proposal as the calls of etcd's API are read and checked.
-func (all *Streams) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+func (all *Streams) admit(ctx context.Context, r *quoratepb.Proposal, as Asked) (*kv.Command, error) {
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT, quoratepb.Proposal_KIND_DELETE_RANGE, quoratepb.Proposal_KIND_TXN:
-		return all.options.Requests.Admit(ctx, r)
+		return all.options.Requests.Admit(ctx, r, as)
 	}
 	return nil, errProposal
 }
 
 // admitCheap is admit for what is recorded: what costs much goes the slow way, where it has to wait for its turn.
-func (all *Streams) admitCheap(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
-	command, err := all.admit(ctx, r)
+func (all *Streams) admitCheap(
+	ctx context.Context, id consensus.ProposalID, r *quoratepb.Proposal,
+) (*kv.Command, error) {
+	command, err := all.admit(ctx, r, Asked{ID: id, Record: true})
 	if err != nil {
 		return nil, err
 	}

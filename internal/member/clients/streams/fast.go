@@ -132,7 +132,7 @@ func (s *Stream) recorded(
 	if err := s.all.room(id); err != nil {
 		return none, err
 	}
-	command, err := s.all.admitCheap(ctx, r)
+	command, err := s.all.admitCheap(ctx, id, r)
 	if err != nil {
 		return none, err
 	}

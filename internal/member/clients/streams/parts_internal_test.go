@@ -22,10 +22,17 @@ import (
 type partsMember struct {
 	*fullMember
 	parts int
-	kept  int // calls of KeepClient
+	kept  int                          // calls of KeepClient
+	fresh map[consensus.ProposalID]int // how often each was admitted that had not passed before
 }
 
-func (m *partsMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, error) {
+func (m *partsMember) Admit(_ context.Context, _ *quoratepb.Proposal, as Asked) (*kv.Command, error) {
+	if m.fresh == nil {
+		m.fresh = map[consensus.ProposalID]int{}
+	}
+	if !as.Passed {
+		m.fresh[as.ID]++
+	}
 	op := &kv.TxnOp{Then: make([]kv.Op, m.parts)}
 	for i := range op.Then {
 		op.Then[i].Range = &kv.RangeOp{}
@@ -62,7 +69,7 @@ func TestStream_Go_countsParts(t *testing.T) {
 	for ; need == Turn; need = s.Go(t.Context()) {
 		s.Turned(nil, nil)
 	}
-	command, _ := m.Admit(t.Context(), nil)
+	command, _ := m.Admit(t.Context(), nil, Asked{})
 	bytes, most := int64(len(m.proposed)*command.Txn.Bytes()), s.all.options.Held.Limit()/2
 	if need != Room || bytes > most || bytes < most/2 {
 		t.Fatalf("got need %v after %d proposals of %d bytes, where %d may be held", need, len(m.proposed), bytes, most)
@@ -77,6 +84,11 @@ func TestStream_Go_countsParts(t *testing.T) {
 	s.Next(t.Context(), time.Time{})
 	if need, kept := s.Go(t.Context()), m.kept; need != Turn || kept != 2 || s.command == nil {
 		t.Errorf("got need %v once there is room; the client counted as heard %d times", need, kept)
+	}
+	for id, times := range m.fresh {
+		if times != 1 {
+			t.Errorf("%v was admitted %d times, and would take so many requests from what limits allow", id, times)
+		}
 	}
 	if s.Close(); heldBytes(s.all) != 0 {
 		t.Errorf("%d bytes are held afterwards", heldBytes(s.all))

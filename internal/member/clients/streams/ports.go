@@ -40,6 +40,14 @@ type Member interface {
 	Machine() (machine *apply.Machine, release func())
 }
 
+// Asked says how a request came to be asked for.
+type Asked struct {
+	ID     consensus.ProposalID
+	Record bool // it is to be held here as a record of the fast path, and others propose it
+	// Passed says that it was admitted before, and had to wait for room. It takes nothing again from what limits allow.
+	Passed bool
+}
+
 // Requests is etcd's KV service, whose requests and responses are in proposals and answers. A method with a context may wait.
 type Requests interface {
 	// Unsettled reports whether this member may know of other users than those who offer: nothing is recorded then.
@@ -48,7 +56,7 @@ type Requests interface {
 	Permit(ctx context.Context) error
 	// Admit reads and checks a request. One that is said to be proposed again is not held against the quota, so that the log
 	// gives its answer. It gets ErrNoRoom where the log would not refuse it.
-	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
+	Admit(ctx context.Context, r *quoratepb.Proposal, as Asked) (*kv.Command, error)
 	// CostsLittle reports whether an admitted command needs no turn.
 	CostsLittle(ctx context.Context, command *kv.Command) (bool, error)
 	// Response is the response to what was applied, or to what the leader of the fast path has evaluated.

@@ -72,9 +72,9 @@ type looking struct {
 	looks func()
 }
 
-func (l looking) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+func (l looking) Admit(ctx context.Context, r *quoratepb.Proposal, as Asked) (*kv.Command, error) {
 	l.looks()
-	return l.fullMember.Admit(ctx, r)
+	return l.fullMember.Admit(ctx, r, as)
 }
 
 // Ensure that a command that has its turn is proposed before the next one of its message is looked at, which may take long.

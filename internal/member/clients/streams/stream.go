@@ -92,6 +92,7 @@ type proposal struct {
 	parts  int64 // of the stream's tab, for the command's parts
 	// entered is set once it counts as unanswered; of the goroutine that takes messages.
 	entered bool
+	passed  bool // it was admitted; likewise
 	// command is set while a result that is not complete may come of it.
 	command *kv.Command
 	// leave lets the next command that costs much be proposed; nil if this one costs little, or was not admitted.

@@ -188,7 +188,8 @@ func (s *Stream) judge(ctx context.Context, r *quoratepb.Proposal, one *proposal
 		one.refuse(full)
 		return nil
 	}
-	command, err := s.all.admit(ctx, r)
+	command, err := s.all.admit(ctx, r, Asked{ID: one.id, Passed: one.passed})
+	one.passed = err == nil
 	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that was not admitted
 		one.command = command
 	}

@@ -25,6 +25,9 @@ func (o Open) Unwrap(_ context.Context, w *atrest.Wrapped) ([]byte, error) {
 	return w.Ciphertext, o.Failure
 }
 
+// Current implements Provider.
+func (o Open) Current(context.Context) (string, error) { return "open", o.Failure }
+
 // Ring returns a ring on a disk of its own.
 func Ring() *atrest.Ring {
 	fs := filestest.NewMem()

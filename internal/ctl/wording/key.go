@@ -1,4 +1,4 @@
-package command
+package wording
 
 import (
 	"strconv"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shown is a key or a value as a person reads it: quoted unless it is plain text.
-func Shown(key []byte) string {
+// Key is a key as a person reads it: quoted unless it is plain text.
+func Key(key []byte) string {
 	text := string(key)
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' }
 	if text == "" || !utf8.Valid(key) || strings.ContainsFunc(text, odd) {
