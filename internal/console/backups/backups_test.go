@@ -54,7 +54,7 @@ func TestPage(t *testing.T) {
 	b := healthy()
 	body := show(t, b, "/backups", `<span class="tag good">on</span> The backup goes to <code>s3://backups/prod</code>`, "<b>1 s</b>", "<b>3 h</b>",
 		"revision 80\u2009000", "m2, which reported 4 s ago", `<span class="tag good">proven</span> 2 h ago`, "<b>70\u2009000</b>",
-		"<b>1 min 35 s</b>", "<b>4</b>", "<dd>m3</dd>", "tries every 24 h", "This console is read-only")
+		"<b>1 min 35 s</b>", "<b>4</b>", "<dd>m3</dd>", "tries every 24 h", "<dd>everything</dd>", "who can read the place can read all keys", "This console is read-only")
 	if strings.Contains(body, `method="post"`) || strings.Contains(body, "could not try") {
 		t.Error("a page that only reads has a form, or the last try twice")
 	}
@@ -67,6 +67,9 @@ func TestPage(t *testing.T) {
 	show(t, b, "/backups", "m3 could not try 1 h ago: no room", "proven, long ago")
 	b.Trouble, b.Gaps, b.Gap = "AccessDenied", 1, &quoratepb.BackupHole{After: 5, Until: 9, TimeMs: 99 * hour}
 	b.Proven, b.VerifySeconds = nil, 0
+	b.Keep, b.Recipients = "14d", []string{"age1a", "age1b"}
+	b.Retention = &quoratepb.BackupRetained{Why: "denied"}
+	show(t, b, "/backups", "by the rule 14d", "to 2 recipients", "Retention removes less than the rule lets it: denied")
 	show(t, b, "/backups", "the place takes nothing", "AccessDenied", "after entry 5 until entry 9", "No restore was proven yet", "Members do not try one")
 }
 

@@ -27,6 +27,8 @@ type stateView struct {
 	Ships, Reported    string
 	Seal, Every, Since string
 	Gap, Trouble       string
+	Kept, Removes      string // rule; why retention removes less
+	Recipients         int
 }
 
 func state(ctx context.Context, r *page.Request) (any, error) {
@@ -53,6 +55,10 @@ func state(ctx context.Context, r *page.Request) (any, error) {
 		v.Gap = fmt.Sprintf("after entry %s until entry %s, noted %s ago", page.Count(int64(g.GetAfter())),
 			page.Count(int64(g.GetUntil())), age(b, g.GetTimeMs()))
 	}
+	if v.Kept = "by the rule " + b.GetKeep(); b.GetKeep() == "" || b.GetKeep() == "all" {
+		v.Kept = "everything"
+	}
+	v.Removes, v.Recipients = b.GetRetention().GetWhy(), len(b.GetRecipients())
 	v.Look, v.Word = wellness(b)
 	return v, nil
 }
