@@ -122,7 +122,8 @@ func (e *UnreachableError) removed() bool {
 func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	newest, found := c.Newest()
 	if !found || len(c.Bases) == 0 {
-		return nil, &UnreachableError{Target: target, Kept: c.Kept, Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
+		return nil, &UnreachableError{Target: target, Kept: c.Kept,
+			Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
 	}
 	var best, other *Plan
 	for i := len(c.Bases) - 1; i >= 0; i-- {

@@ -123,6 +123,13 @@ func newWorld(o Options) (*World, error) {
 	w.startBackups(o.Seed)
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	r.load = w.load
+	w.unleashAll()
+	return w, nil
+}
+
+// unleashAll begins what the plan does to the world.
+func (w *World) unleashAll() {
+	r, p := w.run, w.run.plan
 	for _, n := range p.Named {
 		chance := r.chance
 		if n.Name == "strangers" || n.Name == "impatient" { // no other draw depends on theirs
@@ -139,7 +146,6 @@ func newWorld(o Options) (*World, error) {
 	for _, n := range p.Disks {
 		w.unleash(n, r.spoil)
 	}
-	return w, nil
 }
 
 // breakLoad applies the negative controls to the load.

@@ -47,7 +47,8 @@ func Spoil(
 		t.Fatal(o.Why)
 	}
 	for _, f := range o.Made.Files {
-		if o := p.Do(t.Context(), &ship.Op{Kind: ship.PutFile, Name: backup.FileName(c.Cluster, f.Hash), File: f}); o.Result != ship.OK {
+		op := ship.Op{Kind: ship.PutFile, Name: backup.FileName(c.Cluster, f.Hash), File: f}
+		if o := p.Do(t.Context(), &op); o.Result != ship.OK {
 			t.Fatal(o.Why)
 		}
 	}

@@ -54,7 +54,8 @@ func TestPage(t *testing.T) {
 	b := healthy()
 	body := show(t, b, "/backups", `<span class="tag good">on</span> The backup goes to <code>s3://backups/prod</code>`, "<b>1 s</b>", "<b>3 h</b>",
 		"revision 80\u2009000", "m2, which reported 4 s ago", `<span class="tag good">proven</span> 2 h ago`, "<b>70\u2009000</b>",
-		"<b>1 min 35 s</b>", "<b>4</b>", "<dd>m3</dd>", "tries every 24 h", "<dd>everything</dd>", "who can read the place can read all keys", "This console is read-only")
+		"<b>1 min 35 s</b>", "<b>4</b>", "<dd>m3</dd>", "tries every 24 h", "<dd>everything</dd>",
+		"who can read the place can read all keys", "This console is read-only")
 	if strings.Contains(body, `method="post"`) || strings.Contains(body, "could not try") {
 		t.Error("a page that only reads has a form, or the last try twice")
 	}
