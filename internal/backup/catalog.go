@@ -10,7 +10,7 @@ import (
 )
 
 // MaxSegments bounds a catalog: some 128 bytes of memory each.
-const MaxSegments = 8 << 20
+const MaxSegments = 64 << 20
 
 // Base is a manifest in a place.
 type Base struct {

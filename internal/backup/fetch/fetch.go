@@ -53,23 +53,32 @@ func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, 
 func Catalog(ctx context.Context, store objects.Store, cluster consensus.ClusterID) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
 	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix, backup.KeptPrefix} {
-		after := ""
-		for more := true; more; {
-			infos, rest, err := store.List(ctx, fmt.Sprintf("%s%016x/", prefix, uint64(cluster)), after, objects.MaxList)
-			if err != nil {
-				return nil, err
-			}
-			for i := range infos {
-				if err := c.Add(infos[i].Name, infos[i].Size); err != nil {
-					return nil, err
-				}
-				after = infos[i].Name
-			}
-			more = rest && len(infos) > 0
+		if err := list(ctx, store, c, prefix, "", func() {}); err != nil {
+			return nil, err
 		}
 	}
 	c.Sort()
 	return c, nil
+}
+
+// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page.
+func list(ctx context.Context, store objects.Store, c *backup.Catalog, prefix, after string, added func()) error {
+	of := fmt.Sprintf("%s%016x/", prefix, uint64(c.Cluster))
+	for more := true; more; {
+		infos, rest, err := store.List(ctx, of, after, objects.MaxList)
+		if err != nil {
+			return err
+		}
+		for i := range infos {
+			if err := c.Add(infos[i].Name, infos[i].Size); err != nil {
+				return err
+			}
+			after = infos[i].Name
+		}
+		added()
+		more = rest && len(infos) > 0
+	}
+	return nil
 }
 
 // Object reads an object of at most so many bytes.

@@ -7,6 +7,7 @@ type baseWork struct {
 	head  backup.Head // the newest one that is in the place
 	at    int64       // the time when that was known: the next one is due BaseEvery later
 	due   bool        // one is to be made whatever the time
+	after int         // segments that were put since
 	known map[backup.Hash]bool
 	lacks bool // the newest one lacks files: another one is made, of files that are all put
 
@@ -51,7 +52,8 @@ func (b *baseWork) awaits(p *pending) bool {
 // baseDue reports whether a base is to be made, now or after a pause.
 func (s *Shipper) baseDue() bool {
 	b := &s.base
-	return s.lost == nil && !s.noting() && (b.due || b.at == 0 || s.now-b.at >= s.config.BaseEvery)
+	return s.lost == nil && !s.noting() &&
+		(b.due || b.at == 0 || s.now-b.at >= s.config.BaseEvery || b.after >= s.config.BaseAfter)
 }
 
 // beginBase asks for a checkpoint, unless the base that is there is of the present state, but for the backup's own row.
@@ -59,7 +61,7 @@ func (s *Shipper) beginBase() {
 	b := &s.base
 	b.due = false
 	if b.head.Index > 0 && b.head.Index >= s.news && b.head.Index+1 >= s.first && !b.lacks {
-		b.at = s.now
+		b.at, b.after = s.now, 0
 		return
 	}
 	b.asked = true
@@ -161,7 +163,7 @@ func (s *Shipper) baseDone() {
 	m, head := s.base.manifest, s.base.whole.end
 	s.abandonBase()
 	b := &s.base
-	b.head, b.at, b.lacks = head, s.now, false
+	b.head, b.at, b.lacks, b.after = head, s.now, false, 0
 	b.known = map[backup.Hash]bool{}
 	for i := range m.Files {
 		b.known[m.Files[i].Hash] = true

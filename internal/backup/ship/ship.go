@@ -22,6 +22,7 @@ type Config struct {
 	SealAfter int64 // or when its first entry waits for so long
 	RestAfter int64 // or when all its entries are the backup's own, and the first waits for so long
 	BaseEvery int64 // a base is made so often
+	BaseAfter int   // and after so many segments: a reader of the newest state has not more of them to list and to apply
 	HeldBytes int64 // entries and segments that the place has not taken: more of them are left out
 	Puts      int   // segments that are put at once
 	FilePuts  int   // files of a base that are put at once
@@ -36,6 +37,7 @@ const (
 	DefaultSealAfter = 1000
 	DefaultRestAfter = 3600 * 1000
 	DefaultBaseEvery = 6 * 3600 * 1000
+	DefaultBaseAfter = 100_000
 	DefaultHeldBytes = 64 << 20
 	DefaultPuts      = 4
 	DefaultFilePuts  = 2
@@ -49,6 +51,7 @@ func (c Config) withDefaults() Config {
 	set(&c.SealAfter, DefaultSealAfter)
 	set(&c.RestAfter, DefaultRestAfter)
 	set(&c.BaseEvery, DefaultBaseEvery)
+	set(&c.BaseAfter, DefaultBaseAfter)
 	set(&c.HeldBytes, DefaultHeldBytes)
 	set(&c.Puts, DefaultPuts)
 	set(&c.FilePuts, DefaultFilePuts)
@@ -204,7 +207,7 @@ func New(c Config, at Start, now int64) *Shipper {
 	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, news: at.Applied,
 		first: at.Applied + 1, running: map[uint64]started{}}
 	s.packer.Lock = c.Lock
-	s.base.known = map[backup.Hash]bool{}
+	s.base.known, s.base.after = map[backup.Hash]bool{}, at.Behind
 	s.beginRetention()
 	if base := at.Base; base != nil {
 		s.end, s.follows = base.Head(), base.Sum

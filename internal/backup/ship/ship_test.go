@@ -230,3 +230,34 @@ func TestNew_lost(t *testing.T) {
 		t.Errorf("got %+v, %+v", ops, s.Progress())
 	}
 }
+
+// Ensure that a base is made after so many segments, whatever the time, also if some were put by a member before.
+func TestShipper_baseAfter(t *testing.T) {
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3, SealAfter: 1, BaseEvery: 1 << 60, BaseAfter: 5},
+		ship.Start{Applied: 90, Base: &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 70, Sum: 70},
+			Moment: backup.Moment{Time: 500}}},
+			Continue: &backup.Stored{SegmentName: backup.SegmentName{Cluster: cluster, First: 71, End: backup.Point{Index: 90, Sum: 90}}},
+			Behind:   3}, 1000)
+	made := map[consensus.Index]bool{}
+	for index := consensus.Index(91); index < 104; index++ {
+		now := int64(index) * 1000
+		s.Applied(now, batch(index, index))
+		for range 6 {
+			now += 10
+			s.Tick(now)
+			for _, op := range s.Take() {
+				o := ship.Outcome{}
+				if op.Kind == ship.Checkpoint {
+					made[index] = true
+					o.Made = &backup.Manifest{Index: index, Level: 1, Sum: backup.Hex(index), Revision: 1}
+				}
+				if op.Kind != ship.Discard {
+					s.Done(op.ID, o)
+				}
+			}
+		}
+	}
+	if len(made) != 3 || !made[92] || !made[97] || !made[102] {
+		t.Errorf("bases of entries %v", made)
+	}
+}

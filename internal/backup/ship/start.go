@@ -13,6 +13,8 @@ type Start struct {
 	Continue *backup.Stored
 	// Base is the newest base from which segments lead to Applied; nil: none, and the Shipper begins with one.
 	Base *backup.Base
+	// Behind is how many segments there are after Base.
+	Behind int
 	// Lost is the last entry that can be restored, if that is not continued: the entries after it are a gap.
 	Lost consensus.Index
 }
@@ -44,9 +46,9 @@ func Begin(
 			best = Start{Applied: base.Index, Base: base}
 		}
 		lost = max(lost, base.Index)
-		for _, segment := range c.LeadOn(base) {
+		for n, segment := range c.LeadOn(base) {
 			if mine(segment.End, segment.Set) && segment.End.Index > best.Applied {
-				best = Start{Applied: segment.End.Index, Base: base, Continue: segment}
+				best = Start{Applied: segment.End.Index, Base: base, Continue: segment, Behind: n + 1}
 			}
 			lost = max(lost, segment.End.Index)
 		}

@@ -125,7 +125,7 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	}
 	defer done()
 	store = pace.New(store, pace.Limits{BytesPerSecond: BytesPerSecond})
-	catalog, err := fetch.Catalog(ctx, store, p.options.Cluster)
+	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base)
 	if err != nil {
 		return nil, err
 	}

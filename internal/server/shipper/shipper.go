@@ -151,7 +151,7 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
 	store, free, err := s.options.Open(op.Place)
 	var catalog *backup.Catalog
 	if err == nil {
-		if catalog, err = fetch.Catalog(ctx, store, s.options.Cluster); err != nil {
+		if catalog, err = fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}); err != nil {
 			free()
 		}
 	}

@@ -1,0 +1,66 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// Bounds of what Recent holds: some 128 bytes each. The names of a kind come in the order of the log.
+const (
+	recentBases  = 8 // with the log after them, if not more are asked for
+	mostBases    = 4096
+	mostSegments = 1 << 17
+	mostNotes    = 1024
+	grown        = 2 // a list that has grown to so many times its bound is cut
+)
+
+// Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
+// hash on if it is among the last 4096, and the log after them, of which the last 131,072 segments. It is what a member needs
+// that ships or proves, whatever else the place has, or is filled with.
+func Recent(
+	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash,
+) (*backup.Catalog, error) {
+	c := &backup.Catalog{Cluster: cluster}
+	err := list(ctx, store, c, backup.BasePrefix, "", func() { c.Bases = last(c.Bases, mostBases, grown) })
+	if err != nil {
+		return nil, err
+	}
+	after := ""
+	if n := len(c.Bases); n > 0 {
+		first := max(n-recentBases, 0)
+		if at := slices.IndexFunc(c.Bases, func(b backup.Base) bool { return b.Hash == from }); at >= 0 {
+			first = min(first, at)
+		}
+		// A segment may begin before a base that it leads to, but not before the base before that.
+		begin := &c.Bases[max(first-1, 0)]
+		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
+		c.Bases = slices.Clone(c.Bases[first:])
+	}
+	err = list(ctx, store, c, backup.LogPrefix, after, func() { c.Segments = last(c.Segments, mostSegments, grown) })
+	if err != nil {
+		return nil, err
+	}
+	err = list(ctx, store, c, backup.GapPrefix, "", func() { c.Gaps = last(c.Gaps, mostNotes, grown) })
+	if err != nil {
+		return nil, err
+	}
+	c.Segments, c.Gaps = last(c.Segments, mostSegments, 1), last(c.Gaps, mostNotes, 1)
+	if err := list(ctx, store, c, backup.KeptPrefix, "", func() {}); err != nil {
+		return nil, err
+	}
+	c.Sort()
+	return c, nil
+}
+
+// last cuts a list that has more than so many times most elements to its last ones.
+func last[T any](all []T, most, times int) []T {
+	if len(all) <= most*times {
+		return all
+	}
+	return slices.Clone(all[len(all)-most:])
+}
