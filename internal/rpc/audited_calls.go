@@ -14,8 +14,10 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/audit"
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/wire"
+	"github.com/quorate/quorate/internal/storage/objects/place"
 )
 
 // describe notes what a request names: keys, a lease, and what else tells about it. It never notes a value or a password.
@@ -109,7 +111,39 @@ func (r *audited) message(request proto.Message) {
 		r.event.Login = call.Name
 	case *quoratepb.SetLimitRequest:
 		r.limit(call.GetLimit())
+	case *quoratepb.StartBackupRequest:
+		r.backup(call)
 	}
+}
+
+// backup notes where a backup is to go. Text that is no place may have a password in it, and what is given as a recipient may
+// be a secret key: of these only their number is noted.
+func (r *audited) backup(s *quoratepb.StartBackupRequest) {
+	var about []string
+	add := func(name string, value any) { about = append(about, fmt.Sprintf("%s=%v", name, value)) }
+	if at, err := place.Parse(s.GetPlace()); err == nil {
+		add("place", at)
+	} else if s.GetPlace() != "" {
+		add("place", "(none)")
+	}
+	for _, number := range []struct {
+		name string
+		is   int64
+	}{{"base_seconds", s.GetBaseSeconds()}, {"seal_ms", s.GetSealMs()}, {"recipients", int64(len(s.GetRecipients()))}} {
+		if number.is != 0 {
+			add(number.name, number.is)
+		}
+	}
+	if s.VerifySeconds != nil {
+		add("verify_seconds", s.GetVerifySeconds())
+	}
+	if s.GetKeep() != "" {
+		add("keep", printable.Text(s.GetKeep(), kv.MaxBackupKeepBytes))
+	}
+	if s.GetInTheClear() {
+		add("in_the_clear", true)
+	}
+	r.event.About = strings.Join(about, " ")
 }
 
 // limit notes the bounds of a limit, and its keys.

@@ -50,6 +50,28 @@ func TestAudit_limit(t *testing.T) {
 	}
 }
 
+// Ensure that the record of the start of a backup says where all keys are to go, and repeats nothing that may be secret, also if
+// the call is refused.
+func TestAudit_backup(t *testing.T) {
+	s, to := serveAudited(t, false, `{"rules": [{"level": "metadata", "operations": ["cluster"]}]}`)
+	api := quoratepb.NewBackupClient(s.conn(t))
+	for _, row := range []struct {
+		r    *quoratepb.StartBackupRequest
+		want string
+	}{
+		{&quoratepb.StartBackupRequest{Place: "s3://bbb/p", BaseSeconds: 60, Keep: "14d", InTheClear: true, VerifySeconds: new(int64(0))},
+			"place=s3://bbb/p base_seconds=60 verify_seconds=0 keep=14d in_the_clear=true"},
+		{&quoratepb.StartBackupRequest{Place: "s3://key:hidden@bbb/p", Recipients: []string{"AGE-SECRET-KEY-1HIDDEN", "x"}},
+			"place=(none) recipients=2"},
+	} {
+		_, _ = api.Start(waitContext(t), row.r)
+		r := to.await(t, row.want, func(r *seen) bool { return strings.HasSuffix(r.Method, "Backup/Start") && r.About == row.want })
+		if r.About != row.want || r.Op != "cluster" {
+			t.Errorf("recorded as %+v", r)
+		}
+	}
+}
+
 // Ensure that leases are renewed, and that a member tells how it is, while a required output takes no records.
 func TestAudit_blocked_renewals(t *testing.T) {
 	s, to := serveAudited(t, true, `{"rules": [{"level": "metadata"}]}`)

@@ -39,13 +39,8 @@ func (b *backupService) Report(ctx context.Context, r *quoratepb.ReportBackupReq
 // claimOf is the proof that a request claims.
 func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequest) (proof kv.BackupProof, err error) {
 	refuse := func(code codes.Code, text string) (kv.BackupProof, error) { return proof, status.Error(code, text) }
-	at, err := place.Parse(r.GetPlace())
-	if err != nil {
+	if _, err := place.Parse(r.GetPlace()); err != nil {
 		return refuse(codes.InvalidArgument, err.Error())
-	}
-	goes := row.Policy.Place
-	if own, err := place.Parse(goes); err == nil {
-		goes = own.String()
 	}
 	machine, release := b.options.Member.Machine()
 	applied, revision := machine.Applied().Index, machine.Store().Revision()
@@ -53,8 +48,8 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 	switch {
 	case row.Generation == 0:
 		return refuse(codes.FailedPrecondition, "the cluster has no continuous backup: nothing was noted")
-	case at.String() != goes:
-		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+goes+", and another place was verified: "+
+	case !place.SameURL(r.GetPlace(), row.Policy.Place):
+		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+row.Policy.Place+", and another place was verified: "+
 			"nothing was noted")
 	case r.GetProven() == (r.GetWhy() != "") && r.GetDamaged() == 0:
 		return refuse(codes.InvalidArgument, "say that a state was proven, or why none was")

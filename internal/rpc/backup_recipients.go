@@ -7,13 +7,14 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/objects/place"
 )
 
 // setRecipients gives a policy its recipients: those of the request, or those that the cluster has. Others than before get
 // another secret, and so names and files that share nothing with what the former ones can read. The place keeps some of the
 // former secrets: the member that ships finds by them where to go on.
 func setRecipients(p, has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) error {
-	samePlace := p.Place == has.Place
+	samePlace := place.SameURL(p.Place, has.Place)
 	switch given := r.GetRecipients(); {
 	case len(given) > 0 && r.GetInTheClear():
 		return errors.New("choose recipients, or a backup in the clear")

@@ -106,6 +106,23 @@ func (entry *Place) permit(p *Place) (_ *Place, why string) {
 	return &permitted, ""
 }
 
+// Same reports whether two URLs name one place: the same directory, or the same prefix of a bucket of one server. Files and
+// regions that they name do not count.
+func (p *Place) Same(other *Place) bool {
+	return p.Directory == other.Directory && p.Bucket == other.Bucket && p.Prefix == other.Prefix &&
+		server(p.Endpoint) == server(other.Endpoint)
+}
+
+// SameURL reports whether two URLs name one place; false if one is none of a place.
+func SameURL(a, b string) bool {
+	one, err := Parse(a)
+	if err != nil {
+		return false
+	}
+	other, err := Parse(b)
+	return err == nil && one.Same(other)
+}
+
 // server is an endpoint in the one form by which two are compared.
 func server(endpoint string) string {
 	u, err := url.Parse(endpoint)

@@ -46,6 +46,23 @@ func TestParse(t *testing.T) {
 }
 
 // Ensure that other URLs are refused with a reason, and that no word of one is repeated that may be a secret.
+// Ensure that two URLs are one place whatever files they name, and however the port of the server is written.
+func TestSameURL(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"s3://bbb/p", "s3://bbb/p?credentials=/root/keys&region=x", true},
+		{"s3://bbb/p?endpoint=https://h:443", "s3://bbb/p/?endpoint=https://H&ca=/etc/ca.pem&path-style=false", true},
+		{"s3://bbb/p", "s3://bbb/q", false}, {"s3://bbb/p", "s3://ccc/p", false}, {"s3://bbb/p", "s3://bbb/p?endpoint=https://h", false},
+		{"file:///b", "file:///b/", true}, {"file:///b", "file:///c", false}, {"file:///b", "s3://b", false}, {"", "", false},
+	} {
+		if got := place.SameURL(row.a, row.b); got != row.same {
+			t.Errorf("%s and %s: %t", row.a, row.b, got)
+		}
+	}
+}
+
 func TestParse_refuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      "unknown scheme",
