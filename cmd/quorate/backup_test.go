@@ -157,3 +157,31 @@ func btoi(b bool) int {
 	}
 	return 0
 }
+
+// A state is restored into a directory that is encrypted from the first byte: no value of it is on the disk in the clear.
+func TestBackup_intoEncrypted(t *testing.T) {
+	dir, _ := shipped(t, 12)
+	key, data := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "m1")
+	if err := os.WriteFile(key, bytes.Repeat([]byte{7}, 32), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := quorate(t, "restore", "--from=file://"+dir, "--at=latest", "--data-dir="+data, "--encryption-key-file="+key)
+	if status != 0 {
+		t.Fatalf("%d %s", status, errs)
+	}
+	files := 0
+	err := filepath.WalkDir(data, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte("vvvvvvvv")) {
+			t.Errorf("%s holds a value", path)
+		}
+		return err
+	})
+	if err != nil || files < 5 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}

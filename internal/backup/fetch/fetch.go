@@ -127,7 +127,8 @@ func read(ctx context.Context, store objects.Store, name string, hash backup.Has
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(body, most+1))
+	// A file of an env.FS may change the bytes that it is given: the sum takes them first.
+	n, err := io.Copy(io.MultiWriter(sum, to), io.LimitReader(body, most+1))
 	switch {
 	case err != nil:
 		return err
