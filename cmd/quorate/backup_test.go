@@ -162,7 +162,7 @@ func btoi(b bool) int {
 func TestBackup_intoEncrypted(t *testing.T) {
 	dir, _ := shipped(t, 12)
 	key, data := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "m1")
-	if err := os.WriteFile(key, bytes.Repeat([]byte{7}, 32), 0o400); err != nil {
+	if err := os.WriteFile(key, []byte("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"), 0o400); err != nil {
 		t.Fatal(err)
 	}
 	status, _, errs := quorate(t, "restore", "--from=file://"+dir, "--at=latest", "--data-dir="+data, "--encryption-key-file="+key)
