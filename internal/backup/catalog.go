@@ -98,6 +98,12 @@ func (h *Head) later(than *Head) bool {
 	return cmp.Or(cmp.Compare(h.Epoch, than.Epoch), cmp.Compare(h.Index, than.Index), cmp.Compare(than.Time, h.Time)) > 0
 }
 
+// Sealed reports whether the place has objects that are encrypted to recipients.
+func (c *Catalog) Sealed() bool {
+	return slices.ContainsFunc(c.Bases, func(b Base) bool { return b.Set != 0 }) ||
+		slices.ContainsFunc(c.Segments, func(s Stored) bool { return s.Set != 0 })
+}
+
 // Newest returns the last point of all, whether or not it can be restored; false if there is none.
 func (c *Catalog) Newest() (newest Head, found bool) {
 	for i := range c.Bases {

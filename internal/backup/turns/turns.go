@@ -235,6 +235,9 @@ func (m *Machine) wait(why error) {
 	m.phase, m.retry, m.failed = waiting, m.now.Add(m.config.Times.Retry), why.Error()
 }
 
+var errSealed = errors.New("the place has an encrypted backup of this cluster, and the policy has no recipients: give them again " +
+	"(quorate backup start --recipient), or another place")
+
 var errNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
 
 // Barred is an error of Open: the operator of this member does not let it use the place.
@@ -251,8 +254,12 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 		return
 	}
 	last, known := m.feed.Last()
-	if err == nil && !known {
+	switch {
+	case err != nil:
+	case !known:
 		err = errNotFollowed
+	case m.lock == nil && catalog.Sealed():
+		err = errSealed
 	}
 	if err != nil {
 		m.wait(err)

@@ -262,6 +262,23 @@ func TestMachine_opens(t *testing.T) {
 	}
 }
 
+// Ensure that a member does not go on in the clear where the cluster's backup is encrypted.
+func TestMachine_sealedPlace(t *testing.T) {
+	m := newMember(t)
+	m.run(time.Second)
+	at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Open })
+	m.begun = slices.Delete(m.begun, at, at+1)
+	m.machine.Opened(m.now, &backup.Catalog{Cluster: 7, Bases: []backup.Base{{BaseName: backup.BaseName{Cluster: 7, Set: 9,
+		Point: backup.Point{Index: 90}}}}}, nil)
+	m.take()
+	m.run(2 * time.Second)
+	m.end()
+	if slices.ContainsFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Ship }) || m.machine.Ships() ||
+		!strings.Contains(m.said[len(m.said)-1].Trouble, "no recipients") {
+		t.Errorf("%v, said %+v", m.kinds(), m.said)
+	}
+}
+
 // Ensure that a report says whether the member may not use the place, in words that fit, until it may.
 func TestMachine_refused(t *testing.T) {
 	m := newMember(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/seal"
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -127,6 +128,10 @@ func (c *source) ask(ctx context.Context) error {
 	if at.Credentials != "" || at.CA != "" {
 		return command.Refused(errors.New("the cluster's URL of the place names files of its members: give --from URL with " +
 			"credentials= and ca= of this machine"))
+	}
+	if at.Endpoint != "" { // a request there would be signed with what this machine has
+		return command.Refused(fmt.Errorf("the cluster says that its backup is at a server of its own: %s. If that is right, "+
+			"name it: --from %s", at, typed.Word(at.String())))
 	}
 	c.url = said.GetPlace()
 	command.Say(c.streams.Err, "quorate: the cluster ships its backup to "+at.String())

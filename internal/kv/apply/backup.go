@@ -28,7 +28,7 @@ func decodeBackup(value []byte) (row kv.BackupRow, err error) {
 	}
 	row, ok := kv.DecodeBackupRow(rest)
 	if !ok {
-		return row, fmt.Errorf("%w: row of the backup %x", ErrCorruptRow, value)
+		return row, fmt.Errorf("%w: row of the backup, of %d bytes", ErrCorruptRow, len(value)) // it has secrets
 	}
 	return row, nil
 }
