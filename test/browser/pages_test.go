@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -240,7 +241,12 @@ func TestPages_readOnly(t *testing.T) {
 		}
 	}
 	b.calm("forms")
-	before := c.quorate("", "member", "list", "-o", "json") + c.quorate("", "get", "--prefix", "")
+	// Members note times and heads of the audit by themselves: the places in the log do not count.
+	places := regexp.MustCompile(`"(last_index|match)":"\d+"`)
+	state := func() string {
+		return places.ReplaceAllString(c.quorate("", "member", "list", "-o", "json"), "") + c.quorate("", "get", "--prefix", "")
+	}
+	before := state()
 	for action := range actions {
 		u, err := url.Parse(action)
 		if err != nil {
@@ -253,7 +259,7 @@ func TestPages_readOnly(t *testing.T) {
 			t.Errorf("%s on a console that reads: got %d", action, status)
 		}
 	}
-	if after := c.quorate("", "member", "list", "-o", "json") + c.quorate("", "get", "--prefix", ""); after != before {
+	if after := state(); after != before {
 		t.Errorf("a console that reads has changed something: before %s, after %s", before, after)
 	}
 }
