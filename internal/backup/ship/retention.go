@@ -38,6 +38,8 @@ type retention struct {
 	next     int64 // not before
 	failures int   // one after the other
 	failing  int64 // since when; zero: they do not
+	barred   bool  // the caller does not know whether this member is still the one that ships
+	cut      bool  // the last round was stopped for that
 	said     Retention
 }
 
@@ -47,16 +49,26 @@ func (s *Shipper) beginRetention() {
 	s.retention.next = s.now + pruneFirst
 }
 
+// Permit says whether retention may remove anything. It may until the caller says otherwise. Without permission a round that is
+// under way asks for nothing more, and none begins: the rule may be one that the cluster has replaced.
+func (s *Shipper) Permit(permitted bool) { s.retention.barred = !permitted }
+
 // turnRetention removes what the rule does not keep: never while a base is made, whose manifest is not there yet.
 func (s *Shipper) turnRetention() {
 	r := &s.retention
 	switch {
+	case r.barred:
+		if r.under && !r.cut {
+			r.cut = true
+			r.pruner.Stop()
+			s.settleRetention()
+		}
 	case r.pruner.Looking() && (s.lost != nil || s.baseDue() && s.now >= max(s.base.next, r.began+baseWaits)):
 		r.pruner.Stop()
 		s.settleRetention()
 	case !r.pruner.Active() && s.config.Keep.Window > 0 && s.now >= r.next && s.base.head.Index > 0 && !s.base.asked &&
 		s.lost == nil && !s.baseDue():
-		r.began, r.under = s.now, true
+		r.began, r.under, r.cut = s.now, true, false
 		r.pruner.Begin(s.now, s.base.head.Index)
 	}
 	s.takePrune()
@@ -99,6 +111,10 @@ func (s *Shipper) settleRetention() {
 		return
 	}
 	r.next = s.now + max(s.config.BaseEvery, pruneEvery)
+	if r.cut && !report.Done {
+		r.next = s.now + pruneRetry
+		return
+	}
 	if !report.Done || report.Plan == nil { // it was stopped
 		return
 	}

@@ -276,3 +276,70 @@ func TestShipper_retentionAfterGap(t *testing.T) {
 	d.tick(700_000)
 	d.want("while it is made")
 }
+
+// Ensure that retention asks for nothing from the moment on at which the caller does not know any more whether this member ships,
+// also in the middle of a round, and goes on when that is known again.
+func TestShipper_Permit(t *testing.T) {
+	w := &world{t: t, rng: rand.New(rand.NewSource(1)), place: map[string][]byte{}, times: map[string]int64{}, hours: 3000,
+		now: 1_790_000_000_000, calm: true, config: ship.Config{Cluster: cluster, Member: 3, SealBytes: 500, SealAfter: 900_000,
+			BaseEvery: 6_000_000, HeldBytes: 20_000, Keep: keep.Rule{Window: 4 * time.Hour}}}
+	w.start()
+	asked := func() (asked, deletes int) {
+		for i := range w.running {
+			if op := w.running[i].op.Prune; op != nil {
+				asked++
+				if op.Kind == prune.Delete {
+					deletes++
+				}
+			}
+		}
+		return asked, deletes
+	}
+	run := func(ticks int, until func() bool) bool {
+		for range ticks {
+			w.write(1)
+			w.give(1000)
+			w.tick(200)
+			w.look()
+			for range 20 {
+				if until() {
+					return true
+				}
+				w.finish()
+				w.look()
+			}
+		}
+		return false
+	}
+	deletes := func() bool { _, deletes := asked(); return deletes > 0 && w.deleted > 20 }
+	for _, moment := range []struct {
+		name string
+		is   func() bool
+	}{{"in a page of deletes", deletes}, {"in a look", func() bool { a, d := asked(); return a > 0 && d == 0 }}} {
+		if !run(400, moment.is) {
+			t.Fatalf("%s: there was none", moment.name)
+		}
+		w.shipper.Permit(false)
+		under, _ := asked()
+		deleted, bases := w.deleted, len(w.catalog().Bases)
+		run(200, func() bool {
+			if n, _ := asked(); n > under {
+				t.Fatalf("%s: %d operations of retention are under way, and there were %d", moment.name, n, under)
+			} else {
+				under = n
+			}
+			return false
+		})
+		if w.deleted > deleted+4 || under > 0 {
+			t.Errorf("%s: %d objects were removed", moment.name, w.deleted-deleted)
+		}
+		if made := len(w.catalog().Bases) - bases; made < 5 {
+			t.Errorf("%s: %d bases were made meanwhile", moment.name, made)
+		}
+		w.shipper.Permit(true)
+		deleted = w.deleted
+		if !run(100, func() bool { return w.deleted > deleted+10 }) {
+			t.Errorf("%s: nothing is removed afterwards: %+v", moment.name, w.shipper.Progress().Retention)
+		}
+	}
+}

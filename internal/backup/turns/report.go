@@ -42,6 +42,13 @@ func (m *Machine) reportIfDue() {
 		Member: uint64(m.config.Member), Progress: m.report(&p, trouble)}}})
 }
 
+// trusted reports whether the cluster has said a moment ago that the turn is this member's: one that is cut off does not learn
+// that another ships, by another rule. Neither a clock that jumps nor a machine that sleeps makes the moment longer.
+func (m *Machine) trusted() bool {
+	trust := m.config.Times.Trust
+	return !m.accepted.IsZero() && m.now.Sub(m.accepted) <= trust && m.now.Round(0).Sub(m.accepted.Round(0)) <= trust
+}
+
 // progress returns how far ship is, and why the place takes nothing now.
 func (m *Machine) progress() (p ship.Progress, trouble string) {
 	if m.ship != nil {

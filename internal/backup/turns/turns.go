@@ -31,6 +31,7 @@ type Times struct {
 	Tick   time.Duration // the same while the turn is this member's
 	Report time.Duration // between two reports, at most
 	News   time.Duration // between two reports, at least
+	Trust  time.Duration // after a report that was accepted began: retention may remove things for so long; three times Report
 	Retry  time.Duration // until a place is tried again that did not open
 	Slow   time.Duration // until a put of a segment that does not end is trouble; for other operations ten times that
 	End    time.Duration // for what waits when the member ends
@@ -122,6 +123,7 @@ type Machine struct {
 
 	reporting bool
 	reported  time.Time     // when the last report began
+	accepted  time.Time     // when the last report of this turn began that the cluster took; zero: none was taken
 	said      ship.Progress // that it had
 	troubled  bool          // it had trouble
 	refused   uint64        // the turn of which the last report was refused
@@ -142,6 +144,7 @@ func New(c Config, feed Feed) *Machine {
 	set(&c.Times.Tick, 100*time.Millisecond)
 	set(&c.Times.Report, 10*time.Second)
 	set(&c.Times.News, time.Second)
+	set(&c.Times.Trust, 3*c.Times.Report)
 	set(&c.Times.Retry, 5*time.Second)
 	set(&c.Times.Slow, time.Minute)
 	set(&c.Times.End, 3*time.Second)
@@ -188,7 +191,7 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 	m.now = now
 	switch {
 	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending:
-		m.row, m.said, m.troubled, m.reported = *row, ship.Progress{}, false, time.Time{}
+		m.row, m.said, m.troubled, m.reported, m.accepted = *row, ship.Progress{}, false, time.Time{}, time.Time{}
 		m.failed, m.barred = "", false
 		m.openPlace()
 		m.work()
@@ -302,6 +305,7 @@ func (m *Machine) work() {
 
 // shipMore gives ship what was applied, and begins what it asks for.
 func (m *Machine) shipMore() {
+	m.ship.Permit(m.trusted())
 	m.ship.Tick(m.now.UnixMilli())
 	m.give()
 	if m.ending {
@@ -341,6 +345,7 @@ func (m *Machine) Done(now time.Time, op *ship.Op, outcome ship.Outcome) {
 		return
 	}
 	if op.Kind != ship.Discard && !m.acknowledged(op) {
+		m.ship.Permit(m.trusted())
 		m.ship.Done(op.ID, outcome)
 	}
 	m.work()
@@ -357,6 +362,9 @@ func (m *Machine) Reported(now time.Time, err error) {
 		m.refused = m.row.Turn
 		m.leave()
 	default:
+		if err == nil {
+			m.accepted = m.reported
+		}
 		m.work()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus"
@@ -26,6 +27,8 @@ type member struct {
 	random  []byte // their payloads
 	begun   []turns.Op
 	said    []kv.BackupProgress
+	fails   error     // of reports
+	pruning []ship.Op // operations of retention, which do not end by themselves
 }
 
 const first = 100 // the last entry before those that the feed has
@@ -102,10 +105,14 @@ func (m *member) end() {
 		case turns.Open:
 			m.machine.Opened(m.now, &backup.Catalog{Cluster: 7}, nil)
 		case turns.Report:
-			m.machine.Reported(m.now, nil)
+			m.machine.Reported(m.now, m.fails)
 		case turns.Close:
 			m.machine.Closed(m.now)
 		case turns.Ship:
+			if op.Ship.Kind == ship.Prune {
+				m.pruning = append(m.pruning, op.Ship)
+				continue
+			}
 			outcome := ship.Outcome{}
 			if op.Ship.Kind == ship.Checkpoint {
 				index, _ := m.Last()
@@ -387,5 +394,50 @@ func TestMachine_End(t *testing.T) {
 		if !m.machine.Rests() || len(m.begun) > 0 {
 			t.Errorf("answers %t: %v", answers, m.begun)
 		}
+	}
+}
+
+// look answers an operation of retention with a page of a list that goes on, and reports whether there was one.
+func (m *member) look() bool {
+	if len(m.pruning) == 0 {
+		return false
+	}
+	op := m.pruning[0]
+	m.pruning = m.pruning[1:]
+	m.machine.Done(m.now, &op, ship.Outcome{Pruned: prune.Outcome{Listed: []prune.Listed{{Name: op.Prune.After + "a"}}, More: true}})
+	m.take()
+	return true
+}
+
+// Ensure that a member that is cut off from the cluster, and not from the place, begins no round of retention, and asks for nothing
+// in one that is under way half a minute after the last report that the cluster took: its rule may be replaced.
+func TestMachine_cutOff(t *testing.T) {
+	cut := errors.New("no leader")
+	m := newMember(t)
+	m.row.Policy.Keep, m.fails = "1h", cut
+	m.work(5 * time.Minute)
+	if m.look() || m.said[len(m.said)-1].Base.Index == 0 {
+		t.Fatalf("no report was taken: %+v", m.said[len(m.said)-1])
+	}
+	m.fails = nil
+	m.work(11 * time.Second)
+	for i := range 60 {
+		if m.work(time.Second); !m.look() {
+			t.Fatalf("after %d pages the round has ended", i)
+		}
+	}
+	m.fails = cut
+	pages := 0
+	for range 120 {
+		if m.work(time.Second); m.look() {
+			pages++
+		}
+	}
+	if pages < 15 || pages > 31 || len(m.pruning) > 0 {
+		t.Errorf("in two minutes without a report %d pages were asked for, and %d wait", pages, len(m.pruning))
+	}
+	m.fails = nil
+	if m.work(15 * time.Minute); !m.look() {
+		t.Error("retention does not go on")
 	}
 }
