@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"slices"
+	"sort"
 	"sync"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -30,6 +32,7 @@ type Feed struct {
 type fed struct {
 	*ship.Batch
 	generation uint64
+	bytes      int64
 }
 
 // New returns a Feed that keeps so many bytes at most.
@@ -54,7 +57,7 @@ func (f *Feed) Applied(m *apply.Machine, entries []consensus.Entry, results []kv
 	defer f.mu.Unlock()
 	if f.follows && f.end.Index+1 == entries[0].Index {
 		if batch, err := perform.Batch(m, f.revision, entries, results); err == nil {
-			f.keep(fed{batch, m.Backup().Generation})
+			f.keep(batch, m.Backup().Generation)
 		} else {
 			f.drop()
 		}
@@ -85,16 +88,61 @@ func (f *Feed) forget() {
 
 func (f *Feed) drop() { f.batches, f.bytes = nil, 0 }
 
-func (f *Feed) keep(batch fed) {
-	f.batches = append(f.batches, batch)
-	f.bytes += bytesOf(batch.Batch)
+// Bounds of what is kept together, and of what one After returns. Small batches become one: a feed of many has more to search,
+// and each batch costs more than its entries.
+const (
+	mergeBytes   = 64 << 10
+	afterBytes   = 4 << 20
+	afterBatches = 1024
+)
+
+func (f *Feed) keep(b *ship.Batch, generation uint64) {
+	more := fed{Batch: b, generation: generation, bytes: bytesOf(b)}
+	f.bytes += more.bytes
+	if n := len(f.batches); n > 0 && f.batches[n-1].takes(&more, min(mergeBytes, f.most/64)) {
+		f.batches[n-1].append(&more)
+	} else {
+		f.batches = append(f.batches, more)
+	}
 	dropped := 0
 	for f.bytes > f.most && dropped < len(f.batches) {
-		f.bytes -= bytesOf(f.batches[dropped].Batch)
+		f.bytes -= f.batches[dropped].bytes
 		f.batches[dropped] = fed{}
 		dropped++
 	}
 	f.batches = f.batches[dropped:]
+}
+
+// takes reports whether the batch that follows can become a part of this one, of so many bytes at most.
+func (b *fed) takes(next *fed, most int64) bool {
+	return b.generation == next.generation && b.Since == next.Since && b.bytes+next.bytes <= most
+}
+
+// append appends the batch that follows. Readers may have the batch as it was: it is replaced, and its items stay where they
+// are, or are copied.
+func (b *fed) append(next *fed) {
+	own := next.Own
+	if own == len(next.Items) {
+		own += b.Own
+	}
+	b.Batch = &ship.Batch{Since: b.Since, Before: b.Before, RevisionBefore: b.RevisionBefore,
+		Items: append(b.Items, next.Items...), Own: own}
+	b.bytes += next.bytes
+}
+
+func (b *fed) first() consensus.Index { return b.Items[0].Entry.Index }
+func (b *fed) last() consensus.Index  { return b.Items[len(b.Items)-1].Entry.Index }
+
+// after returns the part after an entry, which is none of the last. A caller that appends to it gets a copy.
+func (b *fed) after(index consensus.Index) *ship.Batch {
+	if index < b.first() {
+		part := *b.Batch
+		part.Items = slices.Clip(part.Items)
+		return &part
+	}
+	n := index - b.first() + 1
+	return &ship.Batch{Since: b.Since, Before: b.Items[n-1].Sum, RevisionBefore: b.Items[n-1].Revision,
+		Items: slices.Clip(b.Items[n:]), Own: min(b.Own, int(b.last()-index))}
 }
 
 func bytesOf(b *ship.Batch) (bytes int64) {
@@ -107,27 +155,35 @@ func bytesOf(b *ship.Batch) (bytes int64) {
 // More returns a channel that is closed when more was applied, or other entries are kept.
 func (f *Feed) More() <-chan struct{} { return f.changed.Next() }
 
-// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut. Batches
-// with a later policy than that of a generation are left out: entries since then are for the recipients of that policy alone.
+// After returns batches of the first entries that are left after one, some MiB at most: none if there are none. A batch that
+// begins before is cut. Batches with a later policy than that of a generation are left out: entries since then are for the
+// recipients of that policy alone.
 func (f *Feed) After(index consensus.Index, generation uint64) (batches []*ship.Batch) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, b := range f.batches {
-		if b.generation > generation {
-			break
-		}
-		last := b.Items[len(b.Items)-1].Entry.Index
-		switch first := b.Items[0].Entry.Index; {
-		case last <= index:
-		case first > index:
-			batches = append(batches, b.Batch)
-		default:
-			n := index - first + 1
-			batches = append(batches, &ship.Batch{Since: b.Since, Before: b.Items[n-1].Sum,
-				RevisionBefore: b.Items[n-1].Revision, Items: b.Items[n:], Own: min(b.Own, int(last-index))})
-		}
+	for _, b := range f.some(index, generation) {
+		batches = append(batches, b.after(index))
 	}
 	return batches
+}
+
+// some returns batches that are kept now. The applier waits for no more than that they are found, and some are copied.
+func (f *Feed) some(index consensus.Index, generation uint64) []fed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	begin, bytes := f.find(index), int64(0)
+	if begin < len(f.batches) && f.batches[begin].last() == index {
+		begin++
+	}
+	end := begin
+	for end < len(f.batches) && f.batches[end].generation <= generation && end-begin < afterBatches && bytes < afterBytes {
+		bytes += f.batches[end].bytes
+		end++
+	}
+	return slices.Clone(f.batches[begin:end])
+}
+
+// find returns the number of the first batch that ends at an entry or later. Batches have no hole between them.
+func (f *Feed) find(index consensus.Index) int {
+	return sort.Search(len(f.batches), func(i int) bool { return f.batches[i].last() >= index })
 }
 
 // Held returns the bytes of the entries that are kept.
@@ -154,14 +210,15 @@ func (f *Feed) Sum(index consensus.Index) (uint64, bool) {
 	if index == f.end.Index {
 		return f.end.Sum, true
 	}
-	for _, b := range f.batches {
-		first := b.Items[0].Entry.Index
-		switch last := b.Items[len(b.Items)-1].Entry.Index; {
-		case index+1 == first:
-			return b.Before, true
-		case index >= first && index <= last:
-			return b.Items[index-first].Sum, true
-		}
+	at := f.find(index)
+	switch {
+	case at == len(f.batches):
+		return 0, false
+	case index+1 == f.batches[at].first(): // at is the first: the others begin where one ends
+		return f.batches[at].Before, true
+	case index < f.batches[at].first():
+		return 0, false
 	}
-	return 0, false
+	b := &f.batches[at]
+	return b.Items[index-b.first()].Sum, true
 }

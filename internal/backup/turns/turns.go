@@ -46,8 +46,8 @@ type Faults struct {
 
 // Feed has the entries that the member applied last.
 type Feed interface {
-	// After returns the batches after an entry, as far as they are kept, and came before a later policy than that of a
-	// generation.
+	// After returns the first batches after an entry, as far as they are kept, and came before a later policy than that of a
+	// generation: none if there are none.
 	After(after consensus.Index, generation uint64) []*ship.Batch
 	// Last returns the last entry that was applied; false: it is not known.
 	Last() (backup.Point, bool)
@@ -317,16 +317,18 @@ func (m *Machine) shipMore() {
 // give gives ship what was applied, as far as that has room. The rest stays where it is kept, and may be forgotten there if the
 // place takes too little for too long.
 func (m *Machine) give() {
-	for _, b := range m.feed.After(m.next, m.row.Generation) {
-		n := m.ship.Room(b)
-		if n < len(b.Items) {
-			b = b.First(n)
+	for batches := m.feed.After(m.next, m.row.Generation); len(batches) > 0; {
+		for _, b := range batches {
+			n := m.ship.Room(b)
+			if n > 0 {
+				m.ship.Applied(m.now.UnixMilli(), b.First(n))
+				m.next = b.Items[n-1].Entry.Index
+			}
+			if n < len(b.Items) { // the next one does not follow
+				return
+			}
 		}
-		if n == 0 {
-			return
-		}
-		m.ship.Applied(m.now.UnixMilli(), b)
-		m.next = b.Items[n-1].Entry.Index
+		batches = m.feed.After(m.next, m.row.Generation)
 	}
 }
 

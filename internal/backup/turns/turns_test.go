@@ -56,6 +56,11 @@ func (m *member) After(index consensus.Index, generation uint64) []*ship.Batch {
 	if len(b.Items) == 0 {
 		return nil
 	}
+	if n := len(b.Items) / 2; n > 0 { // two batches
+		first := b.First(n)
+		b.Before, b.Items, b.Own = b.Items[n-1].Sum, b.Items[n:], min(b.Own, len(b.Items)-n)
+		return []*ship.Batch{first, b}
+	}
 	return []*ship.Batch{b}
 }
 
