@@ -82,8 +82,9 @@ func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
 	now := m.now.UnixMilli()
 	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), Gaps: uint64(p.Gaps),
 		Trouble: cut(trouble), Refused: m.barred, Retention: retention(&p.Retention)}
-	if p.Current { // nothing waits that changes the state: it is the one of now
-		said.Restorable.Time = max(said.Restorable.Time, now)
+	// Nothing waits that changes the state. It is not known to be that of now: this member may be behind the leader.
+	if p.Current {
+		said.Restorable.Time = max(said.Restorable.Time, min(m.heard, now))
 	}
 	if p.Gap.After > 0 {
 		said.Gap = kv.BackupGap{After: uint64(p.Gap.After), Until: uint64(p.Gap.Until), Time: p.Gap.Time}

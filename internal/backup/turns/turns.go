@@ -108,6 +108,7 @@ type Machine struct {
 	lock   *backup.Lock
 	ship   *ship.Shipper
 	next   consensus.Index // the last entry that was given to ship
+	heard  int64           // ship was given all that was committed up to this time, in milliseconds; zero: not known
 	opens  bool            // Open is under way
 	since  time.Time       // when that began
 	retry  time.Time       // of a place that did not open
@@ -192,6 +193,7 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 	switch {
 	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending:
 		m.row, m.said, m.troubled, m.reported, m.accepted = *row, ship.Progress{}, false, time.Time{}, time.Time{}
+		m.heard = 0
 		m.failed, m.barred = "", false
 		m.openPlace()
 		m.work()
@@ -322,6 +324,7 @@ func (m *Machine) give() {
 			n := m.ship.Room(b)
 			if n > 0 {
 				m.ship.Applied(m.now.UnixMilli(), b.First(n))
+				m.hear(b.Items[:n])
 				m.next = b.Items[n-1].Entry.Index
 			}
 			if n < len(b.Items) { // the next one does not follow
@@ -329,6 +332,20 @@ func (m *Machine) give() {
 			}
 		}
 		batches = m.feed.After(m.next, m.row.Generation)
+	}
+}
+
+// hear looks for the reports of this turn in what ship was given. A report was proposed when its time was, and what was
+// committed before that has a place before it in the log.
+func (m *Machine) hear(items []backup.Item) {
+	for i := range items {
+		if e := &items[i].Entry; e.Kind == consensus.EntryCommand && kv.IsBackup(e.Payload) {
+			c, err := kv.DecodeCommand(e.Payload)
+			if err == nil && c.Backup.Kind == kv.BackupReport && c.Backup.Turn == m.row.Turn &&
+				c.Backup.Member == uint64(m.config.Member) {
+				m.heard = c.Backup.Progress.At
+			}
+		}
 	}
 }
 

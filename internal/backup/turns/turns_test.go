@@ -22,9 +22,11 @@ type member struct {
 	now     time.Time
 	row     kv.BackupRow
 	machine *turns.Machine
-	entries []bool // applied since entry 100: is it the backup's own
-	size    int    // bytes of each
-	random  []byte // their payloads
+	entries []bool                     // applied since entry 100: is it the backup's own
+	size    int                        // bytes of each
+	reports map[consensus.Index][]byte // that are entries
+	behind  int                        // so many of the last entries are not applied here yet
+	random  []byte                     // their payloads
 	begun   []turns.Op
 	said    []kv.BackupProgress
 	fails   error     // of reports
@@ -46,7 +48,7 @@ func (m *member) After(index consensus.Index, generation uint64) []*ship.Batch {
 		m.t.Errorf("entries are asked for under generation %d of the policy, and it is %d", generation, m.row.Generation)
 	}
 	b := &ship.Batch{Before: uint64(index)}
-	for i := index; int(i-first) < len(m.entries); i++ {
+	for i := index; int(i-first) < len(m.entries)-m.behind; i++ {
 		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i + 1, Term: 1, Kind: consensus.EntryCommand,
 			Payload: m.payload(i)}, Revision: 1, Sum: uint64(i + 1)})
 		if b.Own++; !m.entries[i-first] {
@@ -66,6 +68,9 @@ func (m *member) After(index consensus.Index, generation uint64) []*ship.Batch {
 
 // payload has no bytes that can be packed, if it is not small.
 func (m *member) payload(i consensus.Index) []byte {
+	if report := m.reports[i+1]; report != nil {
+		return report
+	}
 	if m.random == nil {
 		m.random = make([]byte, 12_000_000)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(m.random)
@@ -76,7 +81,7 @@ func (m *member) payload(i consensus.Index) []byte {
 
 // Last implements turns.Feed.
 func (m *member) Last() (backup.Point, bool) {
-	index := first + len(m.entries)
+	index := first + len(m.entries) - m.behind
 	return backup.Point{Index: consensus.Index(index), Sum: uint64(index)}, true
 }
 
@@ -96,6 +101,13 @@ func (m *member) take() {
 		if op.Kind == turns.Report {
 			m.said = append(m.said, op.Command.Backup.Progress)
 			m.entries = append(m.entries, true)
+			if m.reports == nil {
+				m.reports = map[consensus.Index][]byte{}
+			}
+			m.reports[consensus.Index(first+len(m.entries))] = op.Command.Append(nil)
+			if m.behind > 0 {
+				m.behind++
+			}
 		}
 		m.begun = append(m.begun, op)
 	}
@@ -173,7 +185,7 @@ func TestMachine_turn(t *testing.T) {
 	if n := len(m.said) - said; n < 5 || n > 7 {
 		t.Errorf("%d reports in an idle minute", n)
 	}
-	if last := m.said[len(m.said)-1]; last.Restorable.Time < last.At || last.Restorable.Index != 103 {
+	if last := m.said[len(m.said)-1]; last.Restorable.Time < last.At-10_000 || last.Restorable.Index != 103 {
 		t.Errorf("nothing was written since: %+v", last)
 	}
 	m.entries = append(m.entries, false)
@@ -444,5 +456,24 @@ func TestMachine_cutOff(t *testing.T) {
 	m.fails = nil
 	if m.work(15 * time.Minute); !m.look() {
 		t.Error("retention does not go on")
+	}
+}
+
+// Ensure that a member that ships, and is behind the leader, does not say that the state of now can be restored: only that up to
+// the last report that it has applied.
+func TestMachine_behind(t *testing.T) {
+	m := newMember(t)
+	m.entries = append(m.entries, false, false)
+	m.work(25 * time.Second)
+	since := m.now.UnixMilli()
+	m.entries, m.behind = append(m.entries, false), 1
+	m.work(time.Minute)
+	if last := m.said[len(m.said)-1]; last.Restorable.Time > since || last.Restorable.Time < since-20_000 || last.At-since < 40_000 {
+		t.Errorf("behind since %d, it said %+v", since, last)
+	}
+	m.behind = 0
+	m.work(25 * time.Second)
+	if last := m.said[len(m.said)-1]; last.Restorable.Time < last.At-10_000 || last.Restorable.Index < m.written() {
+		t.Errorf("it follows again: %+v", last)
 	}
 }
