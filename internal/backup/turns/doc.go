@@ -17,6 +17,7 @@
 //  3. The files of a checkpoint are not read while it is made or removed.
 //  4. A member that is at work on its turn reports, whether or not the place answers: the report says for how long it has
 //     not.
+//  5. Retention asks for nothing later than Times.Trust after the last report that the cluster took began.
 //
 // See docs/adr/0086-continuous-backup.md. A Machine is for one goroutine.
 package turns
