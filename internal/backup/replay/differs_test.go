@@ -3,9 +3,11 @@ package replay_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/perform"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/backup/ship"
@@ -25,9 +27,10 @@ func TestRun_differs(t *testing.T) {
 	m.spoil(last)
 	m.settle()
 	s := m.restores(backup.Target{Index: m.index - 5}, m.index-5)
-	if len(s.Damaged) == 0 || !errors.Is(s.Damaged[0], replay.ErrDiffers) {
-		t.Errorf("told %v", s.Damaged)
+	if len(s.Damaged) != 1 || !errors.Is(s.Damaged[0], replay.ErrDiffers) {
+		t.Fatalf("told %v", s.Damaged)
 	}
+	m.blamed(s.Damaged[0])
 	bases := m.catalog().Bases
 	m.place.Remove(bases[0].String()) // it has no values
 	for _, base := range bases[1:] {
@@ -38,6 +41,51 @@ func TestRun_differs(t *testing.T) {
 	if s, err := m.run(backup.Target{Index: m.index - 5}); !errors.Is(err, replay.ErrDiffers) {
 		t.Errorf("got %v, %v", s, err)
 	}
+}
+
+// blamed wants an error to name a base, and no segment: who reads it must not remove a good one.
+func (m *member) blamed(err error) {
+	m.t.Helper()
+	name := ""
+	for _, base := range m.catalog().Bases {
+		if damage := (*fetch.DamageError)(nil); errors.As(err, &damage) && damage.Name == base.String() {
+			name = damage.Name
+		}
+	}
+	if name == "" || strings.Contains(err.Error(), backup.LogPrefix) ||
+		!strings.Contains(err.Error(), "the state does not have the sum that the cluster's had") {
+		m.t.Errorf("no base is blamed, or a segment is: %v", err)
+	}
+}
+
+// Ensure that a state that cannot be extended since its entries differ names its base, too.
+func TestState_Extend_differs(t *testing.T) {
+	m := newMember(t, 9, openMem)
+	m.write(100)
+	m.settle()
+	bases := m.catalog().Bases
+	m.write(40)
+	m.spoil(bases[len(bases)-1])
+	m.settle()
+	c := m.catalog()
+	bases = c.Bases
+	for i := range bases {
+		only := &backup.Catalog{Cluster: c.Cluster, Bases: bases[i : i+1], Segments: c.Segments}
+		o := replay.Options{Store: m.place, FS: files.Disk, Dir: t.TempDir() + "/scratch", OpenEngine: m.open}
+		s, err := replay.Run(t.Context(), o, only, backup.Target{Index: bases[i].Index})
+		if err != nil {
+			continue // no log leads on from it
+		}
+		err = s.Extend(t.Context(), o, c, backup.Target{Index: m.index - 5})
+		if closing := s.Close(); closing != nil {
+			t.Fatal(closing)
+		}
+		if errors.Is(err, replay.ErrDiffers) {
+			m.blamed(err)
+			return
+		}
+	}
+	t.Error("all bases lead on")
 }
 
 // spoil replaces a base by one of the same state whose store has other values.

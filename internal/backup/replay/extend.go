@@ -2,12 +2,14 @@ package replay
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quorate/quorate/internal/backup"
 )
 
 // Extend applies what follows a state, up to a target that is not before it, by segments that lead on from the state's own
-// base. An error is Run's; no other objects are tried. After one the state is where it says, and can only be closed.
+// base. An error is Run's, and names the base where entries differ; no other objects are tried. After one the state is where it
+// says, and can only be closed.
 func (s *State) Extend(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) error {
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
@@ -23,6 +25,9 @@ func (s *State) Extend(ctx context.Context, o Options, c *backup.Catalog, target
 	}
 	r := &replaying{Options: &o, ctx: ctx, plan: &left, state: s, progress: Progress{OfBytes: left.LogBytes()}}
 	if err := r.log(); err != nil {
+		if errors.Is(err, ErrDiffers) {
+			err = ofBase(&plan.Base, err)
+		}
 		return err
 	}
 	s.Plan = plan

@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		without := object.without
 		if errors.Is(err, ErrDiffers) && !blamed[without] {
 			blamed[without] = true // the base may be the cause: an older one decides
-			without = plan.Base.Hash
+			without, err = plan.Base.Hash, ofBase(&plan.Base, err)
 		}
 		bad[without] = true
 		damaged = append(damaged, err)
@@ -148,6 +148,14 @@ func damage(without backup.Hash, name string, err error) error {
 		return fmt.Errorf("object %s: %w", name, err)
 	}
 	return err
+}
+
+// ofBase names the base as the object that is damaged, in place of the segment whose entries found that out.
+func ofBase(base *backup.Base, err error) error {
+	if found := (*fetch.DamageError)(nil); errors.As(err, &found) {
+		err = found.Err
+	}
+	return &fetch.DamageError{Name: base.String(), Err: err}
 }
 
 func (r *replaying) told(bytes int64) {
