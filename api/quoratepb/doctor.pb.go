@@ -2476,6 +2476,9 @@ type ObservedBackup struct {
 	ProvenMs           int64                  `protobuf:"varint,31,opt,name=proven_ms,json=provenMs,proto3" json:"proven_ms,omitempty"`                // age of the last restore that proved a state
 	VerifySeconds      int64                  `protobuf:"varint,32,opt,name=verify_seconds,json=verifySeconds,proto3" json:"verify_seconds,omitempty"` // how often members try one; 0: never
 	Damaged            uint64                 `protobuf:"varint,33,opt,name=damaged,proto3" json:"damaged,omitempty"`                                  // objects that the last try found to be damaged
+	SealMs             int64                  `protobuf:"varint,34,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`                      // after how long entries are sealed
+	Recipients         uint64                 `protobuf:"varint,35,opt,name=recipients,proto3" json:"recipients,omitempty"`                            // that it is encrypted to; 0: it is in the clear
+	BaseSeconds        int64                  `protobuf:"varint,36,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"`       // how often a base is made
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2646,6 +2649,27 @@ func (x *ObservedBackup) GetVerifySeconds() int64 {
 func (x *ObservedBackup) GetDamaged() uint64 {
 	if x != nil {
 		return x.Damaged
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetSealMs() int64 {
+	if x != nil {
+		return x.SealMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetRecipients() uint64 {
+	if x != nil {
+		return x.Recipients
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetBaseSeconds() int64 {
+	if x != nil {
+		return x.BaseSeconds
 	}
 	return 0
 }
@@ -3158,7 +3182,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x19\n" +
 	"\bquiet_ms\x18\x06 \x01(\x03R\aquietMs\x12\x12\n" +
-	"\x04turn\x18\a \x01(\bR\x04turn\"\xd5\x04\n" +
+	"\x04turn\x18\a \x01(\bR\x04turn\"\xb1\x05\n" +
 	"\x0eObservedBackup\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x19\n" +
@@ -3182,7 +3206,12 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x06failed\x18\x1e \x01(\bR\x06failed\x12\x1b\n" +
 	"\tproven_ms\x18\x1f \x01(\x03R\bprovenMs\x12%\n" +
 	"\x0everify_seconds\x18  \x01(\x03R\rverifySeconds\x12\x18\n" +
-	"\adamaged\x18! \x01(\x04R\adamaged\"\xa7\x01\n" +
+	"\adamaged\x18! \x01(\x04R\adamaged\x12\x17\n" +
+	"\aseal_ms\x18\" \x01(\x03R\x06sealMs\x12\x1e\n" +
+	"\n" +
+	"recipients\x18# \x01(\x04R\n" +
+	"recipients\x12!\n" +
+	"\fbase_seconds\x18$ \x01(\x03R\vbaseSeconds\"\xa7\x01\n" +
 	"\x10ObservedSecurity\x12'\n" +
 	"\x0fpeers_encrypted\x18\x01 \x01(\bR\x0epeersEncrypted\x12'\n" +
 	"\x0fpeers_certified\x18\x02 \x01(\bR\x0epeersCertified\x12+\n" +

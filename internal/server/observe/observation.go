@@ -224,8 +224,9 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
 		ReportedMs: age(said.At), RestorableMs: age(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
 		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
-		VerifySeconds: row.Policy.VerifySeconds,
-		VerifiedMs:    age(last.At), VerifiedRevision: int64(last.Point.Revision), Proven: last.Proven, Failed: last.Failed,
+		VerifySeconds: row.Policy.VerifySeconds, SealMs: row.Policy.SealMillis, BaseSeconds: row.Policy.BaseSeconds,
+		Recipients: uint64(len(strings.Fields(row.Policy.Recipients))),
+		VerifiedMs: age(last.At), VerifiedRevision: int64(last.Point.Revision), Proven: last.Proven, Failed: last.Failed,
 		Why: last.Why, Damaged: last.Damaged, ProvenMs: age(proven.At),
 		Refused: p.RefusesPlace(row.Policy.Place), RetentionWhy: said.Retention.Why}
 }
