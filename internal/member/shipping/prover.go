@@ -77,6 +77,8 @@ func (p *Prover) due(now time.Time, wall int64, v *View) bool {
 	policy, proofs := &v.Row.Policy, &v.Row.Proofs
 	every := time.Duration(policy.VerifySeconds) * time.Second
 	switch {
+	case policy.Recipients != "": // no member can read it, and a try would only hide how an operator's ended
+		return false
 	case !policy.On || every == 0 || v.Row.Progress.Base.Index == 0 || v.Row.Progress.Trouble != "":
 		return false
 	case proofs.Member != 0:

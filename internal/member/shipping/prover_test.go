@@ -77,6 +77,10 @@ func TestProver_Look(t *testing.T) {
 	p.run(a, time.Hour)
 	p.want("without a base")
 	p.row.Progress.Base = base
+	p.row.Policy.Recipients = "age1a"
+	p.run(a, 48*time.Hour)
+	p.want("encrypted: no member can read it")
+	p.row.Policy.Recipients = ""
 	p.run(a, time.Minute)
 	p.want("at once", 3)
 	p.run(a, 47*time.Hour)
