@@ -215,12 +215,13 @@ var codes = []Row{
 	{ClientsRefused, "3", "A member refuses connections or calls beyond its bounds.", nil, nil},
 	{ReclaimFails, "3", "A member fails to give back the space of what was compacted.", nil, nil},
 	{BackupRefused, "3, 4", "A member may not ship the continuous backup to its place, or no member may.", nil, nil},
-	{BackupBehind, "3", "A continuous backup is on, and the last state that can be restored is five minutes old or more.",
-		nil, nil},
+	{BackupBehind, "3", "A continuous backup is on, and the last state that can be restored is five minutes old or more, or " +
+		"twice `--seal-after` if that is longer.", nil, nil},
 	{BackupGap, "3", "Within the last day the continuous backup left entries out: states within the gap cannot be restored.",
 		nil, nil},
-	{BackupUnproven, "2, 3, 4", "The continuous backup is damaged, or was not proven for two days, or for a day after it " +
-		"was started.", nil, nil},
+	{BackupUnproven, "2, 3, 4", "The continuous backup is damaged; or it was not proven for two days (seven where it is " +
+		"encrypted: only an operator can prove it then), or twice `--verify-every` if that is longer; or never, a day after " +
+		"it was started.", nil, nil},
 	{BackupRetention, "3", "Retention removes less from the place of the continuous backup than its rule lets it.", nil, nil},
 	{ClustersMixed, "3", "A process of another cluster answers at the endpoint of a member.", nil, nil},
 	{CordonedAll, "3", "Every voter is cordoned, so that the cordons say nothing.", nil, nil},

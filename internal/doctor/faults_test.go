@@ -194,6 +194,12 @@ var faultsOfMachines = []fault{
 			o.Backup.RestorableMs, o.Backup.Trouble = 600_000, "full"
 		})
 	}, doctor.BackupBehind, 3, "nothing of the last 10 minutes can be restored; the place takes nothing: full", nil},
+	{"a backup that is later than its entries are sealed", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.RestorableMs, o.Backup.SealMs = 7200_000, 3600_000
+		})
+	}, doctor.BackupBehind, 3, "nothing of the last 2 hours can be restored; the member that ships does not keep up", nil},
 	{"a backup that nobody ships", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = &quoratepb.ObservedBackup{On: true, SinceMs: 600_000} })
 	}, doctor.BackupBehind, 3, "nothing can be restored yet, 10 minutes after it was started; no member is appointed", nil},
@@ -227,6 +233,18 @@ var faultsOfMachines = []fault{
 			o.Backup.VerifySeconds, o.Backup.ProvenMs = 0, 3*24*3600_000
 		})
 	}, doctor.BackupUnproven, 4, "members do not try (--verify-every 0)", nil},
+	{"an encrypted backup that no operator has proven for long", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.Recipients, o.Backup.ProvenMs = 2, 8*24*3600_000
+		})
+	}, doctor.BackupUnproven, 3, "proven for 8 days: members cannot prove an encrypted backup; only an operator can", nil},
+	{"an encrypted backup that was never proven", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.Recipients, o.Backup.VerifiedMs, o.Backup.ProvenMs, o.Backup.Proven = 1, 0, 0, false
+		})
+	}, doctor.BackupUnproven, 4, "ever proven, 30 days after it was started: members cannot prove an encrypted backup", nil},
 	{"a backup with an object that others replace", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) {
 			o.Backup = backup()

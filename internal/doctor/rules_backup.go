@@ -2,12 +2,6 @@ package doctor
 
 import "strings"
 
-// Ages of a continuous backup, in milliseconds, from which on something is wrong with it.
-const (
-	backupLate    = 5 * 60_000
-	backupGapTold = 24 * 3600_000
-)
-
 const cureBackup = "quorate backup status"
 
 // backup is the continuous backup, as the member sees it that has applied most.
@@ -17,11 +11,11 @@ func (p *patient) backup() (all []Finding) {
 		return nil
 	}
 	all = p.backupRefused()
-	late := b.GetRestorableMs()
+	late, most := b.GetRestorableMs(), BackupLate(b.GetSealMs())
 	if late == 0 { // nothing was shipped yet
 		late = b.GetSinceMs()
 	}
-	if late >= backupLate && b.GetSinceMs() >= backupLate {
+	if late >= most && b.GetSinceMs() >= most {
 		why := "no member reports since " + span(max(b.GetReportedMs(), b.GetSinceMs()))
 		switch {
 		case b.GetTrouble() != "":

@@ -52,7 +52,8 @@ func (s *Server) roomToProve(bytes int64) error {
 	free := max(0, int64(min(s.reserve.AvailableBytes(), math.MaxInt64))-s.cfg.Storage.DiskReserveBytes)
 	if s.reserve.Low() || bytes > free/provingRoom {
 		return fmt.Errorf("a restore needs %d MiB on the disk of --data-dir of %s, and may take half of the %d MiB that are "+
-			"free beside --disk-reserve-bytes: make room, or prove it elsewhere by `quorate backup verify --report`",
+			"free beside --disk-reserve-bytes: make room, or prove it elsewhere by `quorate backup verify --from URL --report "+
+			"--endpoints MEMBERS`",
 			bytes>>20, s.cfg.Name, free>>20)
 	}
 	return nil

@@ -61,17 +61,36 @@ func TestPage(t *testing.T) {
 	}
 	b.Proving, b.ProvingName, b.ProvingSinceMs = 1, "m1", 100*hour-60_000
 	b.Verified = &quoratepb.BackupProven{TimeMs: 99 * hour, Failed: true, Why: "object obj/aa: gone", By: "root"}
-	show(t, b, "/backups", "cannot be restored", "the operator root tried 1 h ago: object obj/aa: gone", "m1 tries a restore, since 1 min",
+	show(t, b, "/backups", "cannot be restored", "the operator root tried 1 h ago: object obj/aa: gone",
+		"Copy the objects that are named below obj/ or base/ elsewhere first, remove only them and nothing below log/",
+		"due in 3 hours", "m1 tries a restore, since 1 min",
 		`<span class="tag good">proven</span> 2 h ago`)
 	b.Verified = &quoratepb.BackupProven{TimeMs: 99 * hour, Member: 3, MemberName: "m3", Why: "no room"}
 	b.Proven.TimeMs = hour
 	show(t, b, "/backups", "m3 could not try 1 h ago: no room", "proven, long ago")
+	b.Verified = &quoratepb.BackupProven{TimeMs: 99 * hour, Failed: true, Why: "object log/aa: missing", Member: 3, MemberName: "m3"}
+	if body := show(t, b, "/backups", "There is nothing to remove", "due in 3 hours"); strings.Contains(body, "remove only") {
+		t.Error("a good segment is to be removed")
+	}
 	b.Trouble, b.Gaps, b.Gap = "AccessDenied", 1, &quoratepb.BackupHole{After: 5, Until: 9, TimeMs: 99 * hour}
 	b.Proven, b.VerifySeconds = nil, 0
 	b.Keep, b.Recipients = "14d", []string{"age1a", "age1b"}
 	b.Retention = &quoratepb.BackupRetained{Why: "denied"}
-	show(t, b, "/backups", "by the rule 14d", "to 2 recipients", "Retention removes less than the rule lets it: denied")
-	show(t, b, "/backups", "the place takes nothing", "AccessDenied", "after entry 5 until entry 9", "No restore was proven yet", "Members do not try one")
+	show(t, b, "/backups", "by the rule 14d", "to 2 recipients", "Members cannot prove an encrypted backup; only an operator can",
+		"quorate backup verify --from URL --identity FILE --report --endpoints", "Retention removes less than the rule lets it: denied")
+	show(t, b, "/backups", "the place takes nothing", "AccessDenied", "after entry 5 until entry 9", "No restore was proven yet")
+	b.Recipients = nil
+	show(t, b, "/backups", "Members do not try one", "quorate backup verify --from URL --report --endpoints")
+}
+
+// Ensure that a backup whose entries are sealed late is not behind as early, and that the proof of an encrypted one may be
+// older: only operators prove it.
+func TestPage_late(t *testing.T) {
+	b := healthy()
+	b.SealMs, b.Restorable.TimeMs, b.Proven.TimeMs = hour, 98*hour+1, 100*hour-49*hour
+	show(t, b, "/backups", `<span class="tag good">on</span>`, "proven, long ago")
+	b.Restorable.TimeMs, b.Recipients = 98*hour, []string{"age1a"}
+	show(t, b, "/backups", `<span class="tag bad">behind</span>`, `<span class="tag good">proven</span>`)
 }
 
 // Ensure that a change is shown before it is done, with the command that does the same, and that a form with a mistake, or a
@@ -84,6 +103,9 @@ func TestConfirm(t *testing.T) {
 		"quorate backup start file:///mnt/b --base-every 1h --seal-after 500ms --verify-every 0s --endpoints")
 	show(t, b, "/backups/change?do=start&place=s3://backups/prod&base=6h&seal=1s&verify=24h", "Change the continuous backup",
 		"A member proves it every 24h")
+	sealed := healthy()
+	sealed.Recipients = []string{"age1a"}
+	show(t, sealed, "/backups/change?do=start&place=s3://backups/prod&base=6h&seal=1s&verify=24h", "Members cannot prove it")
 	show(t, &quoratepb.BackupStatus{}, "/backups/change?do=start&place=s3://bkt/p&base=6h&seal=1s&verify=24h", "Start the continuous backup",
 		"All keys, users and password hashes of the cluster are written to s3://bkt/p.")
 	for query, want := range map[string]string{"do=start&place=s3://key:hidden@b/p&base=6h&seal=1s&verify=24h": "Nothing was changed",

@@ -141,9 +141,13 @@ func (v *confirmView) start(b *quoratepb.BackupStatus, a *asked) {
 		v.Will = append(v.Will, "All keys, users and password hashes of the cluster are written to "+a.place+".")
 	}
 	v.Will = append(v.Will, "A base is made every "+v.Base+", and entries are sealed after "+v.Seal+".")
-	if a.verifies == 0 {
-		v.Will = append(v.Will, "Members do not prove it: an operator must, by quorate backup verify.")
-	} else {
+	switch {
+	case encrypted(b):
+		v.Will = append(v.Will, "Members cannot prove it, since it is encrypted: an operator must, by quorate backup verify "+
+			"--report.")
+	case a.verifies == 0:
+		v.Will = append(v.Will, "Members do not prove it: an operator must, by quorate backup verify --report.")
+	default:
 		v.Will = append(v.Will, "A member proves it every "+v.Verify+" by a restore, and once when the first base is there.")
 	}
 	v.Will = append(v.Will, "Each member must be able to reach the place: quorate backup check tries it on a machine.")

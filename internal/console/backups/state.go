@@ -3,14 +3,14 @@ package backups
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
+	"github.com/quorate/quorate/internal/doctor"
 )
-
-// late is the age of the last state that can be restored from which on it is marked.
-const late = 5 * time.Minute
 
 func ask(ctx context.Context, r *page.Request) (*quoratepb.BackupStatus, error) {
 	return quoratepb.NewBackupClient(r.Conn).Status(ctx, &quoratepb.BackupStatusRequest{})
@@ -65,7 +65,7 @@ func state(ctx context.Context, r *page.Request) (any, error) {
 
 // wellness is the tag of a backup.
 func wellness(b *quoratepb.BackupStatus) (look, word string) {
-	behind := time.Duration(b.GetNowMs()-b.GetRestorable().GetTimeMs()) * time.Millisecond
+	behind := b.GetNowMs() - b.GetRestorable().GetTimeMs()
 	switch {
 	case !b.GetOn():
 		return "warn", "off"
@@ -73,7 +73,7 @@ func wellness(b *quoratepb.BackupStatus) (look, word string) {
 		return "bad", "the place takes nothing"
 	case b.GetRestorable() == nil:
 		return "warn", "the first base is not complete"
-	case behind >= late:
+	case behind >= doctor.BackupLate(b.GetSealMs()):
 		return "bad", "behind"
 	}
 	return "good", "on"
@@ -89,6 +89,7 @@ func age(b *quoratepb.BackupStatus, at int64) string {
 // proofView is the last proven restore, and the last try if it is another one.
 type proofView struct {
 	Never, Off bool
+	Encrypted  bool // members cannot prove it
 	Proven     *tryView
 	Last       *tryView // differs from Proven; nil: it does not
 	Now        string   // who tries now
@@ -104,6 +105,7 @@ type tryView struct {
 	Took, By, Entries      string
 	Bases, Damaged         int64
 	Why                    string
+	Remedy                 []prose.Piece
 	Operator, Old, Failing bool
 }
 
@@ -112,7 +114,7 @@ func proof(ctx context.Context, r *page.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &proofView{Never: b.GetGeneration() == 0, Off: !b.GetOn(), Verify: "quorate backup verify --from URL --report"}
+	v := &proofView{Never: b.GetGeneration() == 0, Off: !b.GetOn(), Encrypted: encrypted(b), Verify: verifyCommand(b, r)}
 	if v.Never {
 		return nil, page.ErrHidden
 	}
@@ -131,8 +133,17 @@ func proof(ctx context.Context, r *page.Request) (any, error) {
 	return v, nil
 }
 
-// oldProof is the age of a proof from which on it is marked, as by the doctor.
-const oldProof = 48 * time.Hour
+func encrypted(b *quoratepb.BackupStatus) bool { return len(b.GetRecipients()) > 0 }
+
+// verifyCommand is the command by which an operator proves the backup, and tells this member.
+func verifyCommand(b *quoratepb.BackupStatus, r *page.Request) string {
+	command := doctor.BackupProofCommand(encrypted(b))
+	if r.Endpoint == "" {
+		return command
+	}
+	words, _, _ := strings.Cut(command, " --endpoints ")
+	return r.Command(strings.Fields(words)[1:]...)
+}
 
 func tryOf(b *quoratepb.BackupStatus, p *quoratepb.BackupProven) *tryView {
 	t := &tryView{Revision: page.Count(p.GetRevision()), Of: page.Moment(p.GetStateMs()), Ago: age(b, p.GetTimeMs()),
@@ -142,8 +153,14 @@ func tryOf(b *quoratepb.BackupStatus, p *quoratepb.BackupProven) *tryView {
 	if p.GetMember() == 0 {
 		t.Operator, t.By = true, p.GetBy()
 	}
-	t.Old = time.Duration(b.GetNowMs()-p.GetTimeMs())*time.Millisecond >= max(oldProof,
-		2*time.Duration(b.GetVerifySeconds())*time.Second)
+	t.Old = b.GetNowMs()-p.GetTimeMs() >= doctor.BackupProofOld(b.GetVerifySeconds(), encrypted(b))
+	if p.GetFailed() || p.GetDamaged() > 0 {
+		newest := int64(0)
+		if base := b.GetBase(); base != nil {
+			newest = max(1, b.GetNowMs()-base.GetTimeMs())
+		}
+		t.Remedy = prose.Of(doctor.BackupRemedy(p.GetWhy(), newest, b.GetBaseSeconds()) + ".")
+	}
 	switch {
 	case p.GetFailed():
 		t.Look, t.Word, t.Failing = "bad", "cannot be restored", true

@@ -92,9 +92,10 @@ func TestStatus(t *testing.T) {
 	for _, want := range []string{"the backup goes to s3://b/p: entries after 1 s, a base every 6h00m",
 		"m2 ships it (turn 4), and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
 		"the newest base is of revision 60, as of 1h00m ago", "2 gaps: states within cannot be restored; the last one is after entry 5",
-		"it is encrypted to 2 recipients",
+		"it is encrypted to 2 recipients", "members cannot prove an encrypted backup; only an operator can: " +
+			"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`",
 		"a restore of revision 50 was proven 40m00s ago by m3, in 1m00s; 2 bases have the contents that the log leads to",
-		"members prove it every 1d00h", "the place takes nothing: full"} {
+		"the place takes nothing: full"} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("no %q in:\n%s", want, got.Out)
 		}
@@ -102,6 +103,8 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(got.Out, "\x1b") {
 		t.Errorf("a member's bytes reach the terminal: %q", got.Out)
 	}
+	f.status.Recipients = nil
+	said(t, run("status"), "members prove it every 1d00h")
 	f.status.Keep = "48h,daily:3"
 	said(t, run("status"), "rule 2d,daily:3: any moment of the last 2 days can be restored; the last base of each of 3 days\n")
 	f.status.Retention = &quoratepb.BackupRetained{TimeMs: 90 * minute, FromMs: 50 * minute, Bases: 7, Removed: 12, Bytes: 5 << 20,

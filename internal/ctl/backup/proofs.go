@@ -17,8 +17,10 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 		lines = append(lines, provenLine(b, proven))
 	}
 	switch why := printable.Text(last.GetWhy(), mostTrouble); {
+	case last == nil && len(b.GetRecipients()) > 0:
+		lines = append(lines, "no restore was tried yet")
 	case last == nil:
-		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL` does")
+		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL --report --endpoints MEMBERS` does")
 	case last.GetFailed():
 		lines = append(lines, fmt.Sprintf("a restore failed %s, tried by %s: %s", ago(b, last.GetTimeMs()), prover(last),
 			why))
@@ -33,6 +35,9 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 	case b.GetProving() != 0:
 		lines = append(lines, fmt.Sprintf("%s tries a restore now, since %s", printable.Text(b.GetProvingName(), mostTrouble),
 			since(b, b.GetProvingSinceMs())))
+	case len(b.GetRecipients()) > 0:
+		lines = append(lines, "members cannot prove an encrypted backup; only an operator can: `quorate backup verify "+
+			"--from URL --identity FILE --report --endpoints MEMBERS`")
 	case b.GetVerifySeconds() == 0:
 		lines = append(lines, "members do not prove it (--verify-every 0)")
 	default:

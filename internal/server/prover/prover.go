@@ -56,7 +56,7 @@ var errOver = errors.New("another member proves the backup")
 
 // errEncrypted is why members cannot prove a backup that is encrypted to recipients: they have none of the identities.
 var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
-	"`quorate backup verify --from URL --identity FILE --report`")
+	"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`")
 
 // Prover proves.
 type Prover struct {
