@@ -21,6 +21,8 @@ import (
 type cluster struct {
 	members []*member
 	client  *clientv3.Client
+	binary  string
+	place   string // directory of the continuous backup
 }
 
 type member struct {
@@ -38,7 +40,10 @@ func start(t *testing.T, flags ...string) *cluster {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	c := &cluster{}
+	c := &cluster{binary: binary, place: filepath.Join(dir, "backup")}
+	if err := os.Mkdir(c.place, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	var peers, names, endpoints []string
 	for i := range 3 {
 		c.members = append(c.members, &member{client: free(t)})
@@ -55,7 +60,8 @@ func start(t *testing.T, flags ...string) *cluster {
 			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(dir, fmt.Sprintf("m%d", i)),
 			"--listen-client-urls=http://" + m.client, "--advertise-client-urls=http://" + m.client,
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i],
-			"--initial-cluster=" + strings.Join(names, ","), "--peer-auto-tls"}, flags...)...)
+			"--initial-cluster=" + strings.Join(names, ","), "--peer-auto-tls",
+			"--backup-places=file://" + c.place}, flags...)...)
 		m.process.Stdout, m.process.Stderr = log, log
 		if err := m.process.Start(); err != nil {
 			t.Fatal(err)

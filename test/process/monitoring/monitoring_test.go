@@ -84,6 +84,7 @@ func TestMonitoring(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	s.cluster.starts(ctx, t, 1)
 	s.minutes(t, 25, func() {
 		for i := range 5 {
 			if _, err := c.Put(ctx, fmt.Sprintf("k%d", i), "v"); err != nil {
@@ -113,6 +114,7 @@ func TestMonitoring(t *testing.T) {
 		t.Errorf("all is well, but these alerts are true: %v", got)
 	}
 
+	s.backups(ctx, t, alerts)
 	began := s.now
 	s.now = time.Now().AddDate(1, 0, -1).Add(time.Hour) // the members' certificates are good for a year
 	s.minutes(t, 65, func() {})
