@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -56,7 +57,18 @@ func (a Allowed) Permit(p *Place) (*Place, error) {
 		return nil, fmt.Errorf("%w: %s", objects.ErrNotAllowed, reasons[0])
 	}
 	return nil, fmt.Errorf("%w: its --backup-places %s. Start each member that may ship there with --backup-places %s",
-		objects.ErrNotAllowed, a.shown(), p.bare())
+		objects.ErrNotAllowed, a.shown(), p.suggested())
+}
+
+// suggested is the entry that would allow p, as a shell reads it, and what to give `quorate backup start`, if p names files: a
+// member takes those of its own entry.
+func (p *Place) suggested() string {
+	entry := typed.Word(strings.ReplaceAll(p.String(), ",", "%2C")) // a comma ends an entry
+	if p.CA == "" && p.Credentials == "" {
+		return entry
+	}
+	return fmt.Sprintf("%s, where the files are those of the member's machine, and give `quorate backup start` the URL "+
+		"without them: %s", entry, typed.Word(p.bare()))
 }
 
 // shown lists what is allowed, without names of files.

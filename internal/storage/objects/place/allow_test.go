@@ -79,6 +79,41 @@ func TestAllowed_Permit(t *testing.T) {
 	}
 }
 
+// Ensure that a refusal suggests an entry that allows the place with the files that the URL named, and the URL without them.
+func TestAllowed_suggests(t *testing.T) {
+	for _, row := range []struct{ url, entry, start string }{
+		{"file:///mnt/backups", "file:///mnt/backups", ""},
+		{"file:///mnt/a,b", "file:///mnt/a%2Cb", ""},
+		{"s3://prod/c1", "s3://prod/c1", ""},
+		{"s3://own?endpoint=https://s3.example&path-style=false", "'s3://own?endpoint=https://s3.example&path-style=false'", ""},
+		{"s3://own/c?endpoint=https://s3.example&credentials=/keys&profile=p", "'s3://own/c?credentials=/keys&endpoint=https://s3.example" +
+			"&profile=p', where", "'s3://own/c?endpoint=https://s3.example'"},
+		{"s3://own/c?ca=/ca.pem", "'s3://own/c?ca=/ca.pem', where", "s3://own/c"},
+	} {
+		_, err := place.Allowed(nil).Permit(parse(t, row.url))
+		if err == nil {
+			t.Fatalf("%s: nothing is refused", row.url)
+		}
+		_, said, _ := strings.Cut(err.Error(), "with --backup-places ")
+		if !strings.HasPrefix(said, row.entry) || row.start == "" && said != row.entry ||
+			row.start != "" && !strings.HasSuffix(said, "without them: "+row.start) {
+			t.Errorf("%s: %v", row.url, err)
+		}
+		entry, _, _ := strings.Cut(said, ", where")
+		allowed, err := place.ParseAllowed([]string{strings.Trim(entry, "'")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := row.url
+		if row.start != "" {
+			start = strings.Trim(row.start, "'")
+		}
+		if got, err := allowed.Permit(parse(t, start)); err != nil || got.String() != parse(t, row.url).String() {
+			t.Errorf("%s: what is suggested gives %v, %v", row.url, got, err)
+		}
+	}
+}
+
 // Ensure that an entry that makes no sense, or would allow all directories, is refused.
 func TestParseAllowed_refuses(t *testing.T) {
 	for _, entry := range []string{"", "/mnt", "file:///", "file:///mnt/..", "s3://", "s3://key:secret@bucket", "https://s3.example"} {
