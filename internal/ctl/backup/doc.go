@@ -1,5 +1,7 @@
-// Package backup is the command `quorate backup`: places where backups go.
+// Package backup has the commands `quorate backup`, `quorate restore` and `quorate snapshot diff`, and the past states that
+// `quorate undelete` reads.
 //
-// The place is opened by package storage/objects/place and tried by storage/objects/probe; this package has the flags and the
-// words.
+// start, stop and status are calls of the Backup service (job.go). check tries a place (check.go). The others read a place
+// themselves: source.go finds it, and the cluster whose backup is meant. Package backup/fetch lists it; a function that is
+// passed in restores, since the server is above this package.
 package backup

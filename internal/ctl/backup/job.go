@@ -22,13 +22,16 @@ const startHelp = `Let the cluster ship a continuous backup to URL, or change wh
 leader appoints; another one goes on when it is gone. Each member must be able to reach the place: a directory is one that all
 members share. Without URL the backup goes on, or is changed, where it went last.
 
-URL is as for "quorate backup check". It has no credentials: each member takes its own, from its environment or from the file
-that URL names. With --recipient the backup is encrypted, and only the holder of a recipient's secret key can read it: the
+URL is as for "quorate backup check", without credentials=, ca= and profile=: each member must have been started with
+--backup-places, a list of URLs that it may ship to, and takes these files from its own entry, or credentials from its
+environment. The command compares the URL with what the member that is asked allows, and does not ask the place: wrong keys show
+in "quorate backup status". So try the URL with the files first, by "quorate backup check" on each machine, as the user of the
+member.
+
+Without --recipient the backup is in the clear. With it only the holder of a recipient's secret key can read the backup: the
 members cannot. age-keygen makes a key pair. Recipients replace those before, and a new base for them follows at once. Objects
 that are at the place already stay as they are. Without --keep nothing is ever removed from the place: "quorate backup
-retention" shows what a rule would remove.
-
-The command does not write to the place: try it with "quorate backup check URL" on the machines of the members.`
+retention" shows what a rule would remove. What is not given is as before.`
 
 const keepUsage = "what stays at the place: 14d, or 48h,daily:30,weekly:12,monthly:12,yearly:5, or all"
 
@@ -51,7 +54,7 @@ func newStart(s command.Streams) *cobra.Command {
 	var keeps string
 	cmd := c.AddTo(&cobra.Command{
 		Use: "start [URL]", Short: "Let the cluster ship a continuous backup to a directory or bucket", Long: startHelp,
-		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --keep 14d\n" +
+		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --recipient age1… --keep 14d\n" +
 			"  quorate backup start --keep 48h,daily:30,weekly:12,monthly:12",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || verifyEvery%time.Second != 0 ||

@@ -128,6 +128,16 @@ func TestStatus(t *testing.T) {
 	said(t, run("stop"), "the backup to s3://b/p is stopped")
 }
 
+// Ensure that the help of start says which flag of members allows a place, and where their keys come from.
+func TestStart_help(t *testing.T) {
+	got := ctltest.Run(t, t.Context(), command.Streams{}, "", "backup", "start", "--help")
+	said(t, got, "--backup-places")
+	said(t, got, "does not ask the place")
+	if strings.Contains(got.Out, "the file\nthat URL names") {
+		t.Errorf("the help says that the URL names a file: %s", got.Out)
+	}
+}
+
 // Ensure that start passes on what was given and nothing else, and refuses a URL that makes no sense, or has a secret, before it
 // asks anybody.
 func TestStart(t *testing.T) {

@@ -16,10 +16,12 @@ import (
 
 const listHelp = `List what a place has of a cluster's continuous backup: bases, and the entries that segments of the log hold
 without a break. Nothing but names is read: "quorate backup verify" proves what they hold. With --identity the newest base of
-each set of recipients is read, too, to tell whether the identity opens it.`
+each set of recipients is read, too, to tell whether the identity opens it.
+
+Of a place with backups of several clusters, each cluster and its last state are listed; --cluster ID chooses one.`
 
 func newList(s command.Streams) *cobra.Command {
-	c := source{streams: s}
+	c := source{streams: s, lists: true}
 	var output string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the bases and the log of a continuous backup", Long: listHelp, Args: cobra.NoArgs,
@@ -32,6 +34,9 @@ func newList(s command.Streams) *cobra.Command {
 				return err
 			}
 			defer c.store.Close()
+			if c.clusters != nil {
+				return c.clusters.print(c.streams.Out, output == formats[1])
+			}
 			return c.print(cmd.Context(), output == formats[1])
 		},
 	}
@@ -55,13 +60,6 @@ type listed struct {
 	Sets []set `json:"recipients,omitempty"`
 }
 
-type listedEnd struct {
-	Epoch    uint64          `json:"epoch"`
-	Entry    consensus.Index `json:"entry"`
-	Revision int64           `json:"revision"`
-	Time     string          `json:"time"`
-}
-
 // run is a sequence of entries without a break.
 type run struct {
 	First    consensus.Index `json:"first_entry"`
@@ -83,10 +81,6 @@ type removed struct {
 	Until consensus.Index `json:"log_until_entry"`
 	From  string          `json:"any_moment_since"`
 	Time  string          `json:"time"`
-}
-
-func endOf(h backup.Head) listedEnd {
-	return listedEnd{Epoch: h.Epoch, Entry: h.Index, Revision: int64(h.Revision), Time: backup.Time(h.Time)}
 }
 
 func listOf(c *backup.Catalog) *listed {

@@ -22,11 +22,12 @@ The newest base before it is downloaded, the segments after that are applied as 
 sum of the chain must be the one that the cluster had: a state that differs is not restored. If an object is missing or damaged,
 it is named, and an older base is tried for the same state. The result is the data directory of a member of a new cluster, with
 another id: with keys, leases, users, roles, limits and the policy of the audit, and without members, jobs and the backup's own
-policy, so that the new cluster does not write to the place of the former one.
+policy, so that the new cluster does not write to the place of the former one: start its backup again.
 
-This is for a cluster that is lost. Do it once for each member of the new cluster, with the same --initial-cluster and
---initial-cluster-token, and with --at entry:INDEX of the entry that the first restore proved: only members that were restored
-to the same entry meet.
+This is for a cluster that is lost, or stopped: no member of it may serve. Do it once for each member of the new cluster, with
+the same --initial-cluster and the same --initial-cluster-token, a new word for each restore, and with --at entry:INDEX of the
+entry that the first restore proved: only members that were restored to the same entry meet. Then start all, with the flags
+that the members had.
 
 --plan shows what would be read, and what is left out, and changes nothing.`
 
@@ -43,7 +44,12 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		Use: "restore --from URL --data-dir DIR", Short: "Begin a new cluster with a past state of a continuous backup",
 		Long: restoreHelp,
 		Example: "  quorate restore --from s3://backups/prod --at 2026-11-30T12:00:00Z --plan\n" +
-			"  quorate restore --from s3://backups/prod --at latest --name m1 --data-dir /var/lib/quorate",
+			"  quorate restore --from s3://backups/prod --at 2026-11-30T12:00:00Z --name m1 --data-dir /var/lib/quorate \\\n" +
+			"    --initial-cluster m1=http://10.0.0.1:2380,m2=http://10.0.0.2:2380,m3=http://10.0.0.3:2380 \\\n" +
+			"    --initial-advertise-peer-urls http://10.0.0.1:2380 --initial-cluster-token restored-1\n" +
+			"  quorate restore --from s3://backups/prod --at entry:4711 --name m2 --data-dir /var/lib/quorate \\\n" +
+			"    --initial-cluster m1=http://10.0.0.1:2380,m2=http://10.0.0.2:2380,m3=http://10.0.0.3:2380 \\\n" +
+			"    --initial-advertise-peer-urls http://10.0.0.2:2380 --initial-cluster-token restored-1",
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()

@@ -46,6 +46,9 @@ type source struct {
 	at      *place.Place
 	store   *place.Store
 	catalog *backup.Catalog
+	// lists lets open take a place with several clusters when none was chosen: it returns them in clusters, and no catalog.
+	lists    bool
+	clusters *listedClusters
 }
 
 // addFlags gives a command the flags of a source. Those of a client come last: the caller calls addClient.
@@ -64,7 +67,7 @@ func (c *source) addIdentity(flags *pflag.FlagSet) {
 		"may be given several times")
 }
 
-// open lists what the place has. The caller closes c.store.
+// open lists what the place has of one cluster. The caller closes c.store.
 func (c *source) open(ctx context.Context) (err error) {
 	switch {
 	case c.url != "":
@@ -138,6 +141,7 @@ func (c *source) ask(ctx context.Context) error {
 	return nil
 }
 
+// list lists what the place has of a cluster; zero: of the one that it has. Of several it returns nothing if c.lists.
 func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Catalog, error) {
 	if id == 0 {
 		found, err := fetch.Clusters(ctx, c.store)
@@ -150,7 +154,15 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 		case slices.Contains(found, c.running):
 			found = []consensus.ClusterID{c.running}
 		case len(found) > 1:
-			return nil, command.Usagef("%s has backups of several clusters: choose one with --cluster: %v", c.at, found)
+			several, err := endsOf(ctx, c.store, found)
+			if err != nil {
+				return nil, err
+			}
+			if !c.lists {
+				return nil, several.which(c.at)
+			}
+			c.clusters = several
+			return nil, nil
 		}
 		id = found[0]
 	}

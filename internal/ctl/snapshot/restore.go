@@ -216,7 +216,8 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	since, again := from+" was made", "from the same file"
 	if p := d.Proof; p != nil {
 		fmt.Fprintf(s.Out, "  limits    %s; %s\n", plural.Of(d.Limits, "limit"), auditWords(d.Audit))
-		fmt.Fprint(s.Out, "  not kept  the job of the backup: the new cluster ships nothing until `quorate backup start`\n")
+		fmt.Fprint(s.Out, "  not kept  the job of the backup: once the new cluster runs, `quorate backup start URL "+
+			"--recipient … --keep …` with a new prefix begins one, in the clear without --recipient\n")
 		since, again = p.Time, fmt.Sprintf("with --at entry:%d", p.Entry)
 	}
 	next := "start it"
