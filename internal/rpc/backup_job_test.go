@@ -80,6 +80,19 @@ func TestBackup_policies(t *testing.T) {
 			t.Errorf("keep %q: %v, %v", c.keep, got, err)
 		}
 	}
+	// The operator's machine has its own files, and names them in its URL.
+	if _, err := api.Start(ctx, &quoratepb.StartBackupRequest{Place: "s3://bucket/p?endpoint=https://s3.example"}); err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string]codes.Code{"s3://bucket/p?endpoint=https://s3.example&credentials=/k&ca=/c.pem": codes.OK,
+		"s3://bucket/q?endpoint=https://s3.example&credentials=/k": codes.FailedPrecondition} {
+		if _, err := api.Report(ctx, &quoratepb.ReportBackupRequest{Place: url, Why: "gone", Damaged: 1}); status.Code(err) != want {
+			t.Errorf("report of %s: %v", url, err)
+		}
+	}
+	if _, err := api.Start(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
 	got, err = api.Stop(ctx, &quoratepb.StopBackupRequest{})
 	if err != nil || got.GetOn() || got.GetPlace() != dir.Place || got.GetMember() != 0 {
 		t.Errorf("stopped: %v, %v", got, err)
