@@ -117,6 +117,23 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// Ensure that form and confirmation say who can read the backup and that nothing is removed, which no form sets, and that zero is
+// shown as what it stands for.
+func TestConfirm_rest(t *testing.T) {
+	const zero = "/backups/change?do=start&place=s3://bkt/p&base=0&seal=0&verify=24h"
+	never, b := &quoratepb.BackupStatus{}, healthy()
+	conn := consoletest.Conn{quoratepb.Backup_Status_FullMethodName: never}
+	clear, all := "It is in the clear: who can read the place can read all keys", "Nothing is ever removed from the place"
+	show(t, never, zero, clear, all, "A base is made every 6h, and entries are sealed after 1s.")
+	b.BaseSeconds, b.SealMs = 3600, 500
+	show(t, b, zero, clear, all, "A base is made every 1h, and entries are sealed after 500ms.")
+	b.Recipients, b.Keep = []string{"age1a"}, "14d"
+	show(t, b, zero, "It is encrypted to 1 recipient, as before.", "the rule 14d, as before")
+	if body := consoletest.Open(t, conn, []page.Page{backups.Page()}, true).Get("/backups"); !strings.Contains(body, clear) || !strings.Contains(body, all) {
+		t.Errorf("the form does not say it: %s", body)
+	}
+}
+
 // asked takes what is asked of the service.
 type asked struct {
 	grpc.ClientConnInterface

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/storage/objects/place"
 )
@@ -20,6 +22,7 @@ type formView struct {
 	Place                string
 	Base, Seal, Verify   string
 	Start, Check, Sample string // commands
+	Rest                 []string
 }
 
 func form(ctx context.Context, r *page.Request) (any, error) {
@@ -28,7 +31,7 @@ func form(ctx context.Context, r *page.Request) (any, error) {
 		return nil, err
 	}
 	v := &formView{On: b.GetOn(), Admin: r.Admin, Place: b.GetPlace(), Base: "6h", Seal: "1s", Verify: "24h",
-		Start: r.Command("backup", "start", "URL"), Check: "quorate backup check URL"}
+		Start: r.Command("backup", "start", "URL"), Check: "quorate backup check URL", Rest: rest(b)}
 	if b.GetGeneration() != 0 {
 		v.Base, v.Seal = typeable(b.GetBaseSeconds()*1000), typeable(b.GetSealMs())
 		v.Verify = typeable(b.GetVerifySeconds() * 1000)
@@ -107,6 +110,7 @@ func confirm(ctx context.Context, r *page.Request) (any, error) {
 			break
 		}
 		v.start(b, &a)
+		v.Will = append(v.Will, rest(b)...)
 	default:
 		v.Fault = "This page is reached from the page of backups, by one of its forms."
 	}
@@ -124,6 +128,9 @@ func (v *confirmView) stop(b *quoratepb.BackupStatus) {
 }
 
 func (v *confirmView) start(b *quoratepb.BackupStatus, a *asked) {
+	// Zero is as before, or else what a policy begins with: the page shows that number, and its form asks for it.
+	a.base = cmp.Or(a.base, time.Duration(b.GetBaseSeconds())*time.Second, 6*time.Hour)
+	a.seal = cmp.Or(a.seal, time.Duration(b.GetSealMs())*time.Millisecond, time.Second)
 	v.Place, v.Base, v.Seal, v.Verify = a.place, typeable(a.base.Milliseconds()), typeable(a.seal.Milliseconds()),
 		typeable(a.verifies.Milliseconds())
 	v.Title = "Start the continuous backup"
@@ -151,6 +158,20 @@ func (v *confirmView) start(b *quoratepb.BackupStatus, a *asked) {
 		v.Will = append(v.Will, "A member proves it every "+v.Verify+" by a restore, and once when the first base is there.")
 	}
 	v.Will = append(v.Will, "Each member must be able to reach the place: quorate backup check tries it on a machine.")
+}
+
+// rest says what no form sets: who can read the backup, and what is removed.
+func rest(b *quoratepb.BackupStatus) []string {
+	read := "It is in the clear: who can read the place can read all keys. Only the command line encrypts it, by " +
+		"quorate backup start --recipient."
+	if n := len(b.GetRecipients()); n > 0 {
+		read = "It is encrypted to " + plural.Of(n, "recipient") + ", as before."
+	}
+	stays := "Nothing is ever removed from the place. Only the command line sets a rule, by quorate backup start --keep."
+	if keep := b.GetKeep(); keep != "" && keep != "all" {
+		stays = "What stays at the place is said by the rule " + keep + ", as before."
+	}
+	return []string{read, stays}
 }
 
 // confirmCommand is the command line that does the same; empty: there is none.
