@@ -61,6 +61,7 @@ type BackupProgress struct {
 	At         int64       // when it was known
 	Restorable BackupPoint // all entries up to it can be restored
 	Base       BackupPoint // the newest one
+	BaseHash   [32]byte    // of the manifest of Base; zero: not known
 	Gaps       uint64      // of this turn
 	Gap        BackupGap   // the last one
 	Trouble    string      // why the place takes nothing now; empty: it does
@@ -161,7 +162,7 @@ func (r *reader) backupPolicy() BackupPolicy {
 // Append appends the binary form.
 func (p *BackupProgress) Append(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, p.At)
-	dst = p.Base.append(p.Restorable.append(dst))
+	dst = append(p.Base.append(p.Restorable.append(dst)), p.BaseHash[:]...)
 	dst = binary.AppendUvarint(dst, p.Gaps)
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
 	dst = binary.AppendVarint(dst, p.Gap.Time)
@@ -177,8 +178,8 @@ func (r *reader) backupPoint() BackupPoint {
 }
 
 func (r *reader) backupProgress() BackupProgress {
-	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), Gaps: r.uvarint(),
-		Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
+	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), BaseHash: r.hash(),
+		Gaps: r.uvarint(), Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
 	p.Refused = r.flags(backupRefused) != 0
 	p.Trouble = string(r.bytes())
 	p.Retention = r.backupRetention()
@@ -196,6 +197,9 @@ type BackupRow struct {
 	// Progress is what was reported since the policy names this place and these recipients. Its Gaps are those of all turns.
 	Progress BackupProgress
 	Proofs   BackupProofs
+	// Known are the bases that members reported since then, MaxBackupKnown at most, the newest report last. It is replaced, not
+	// changed. Names at the place may be anybody's who can write there.
+	Known []BackupBase
 }
 
 // Append appends the binary form.
@@ -203,14 +207,14 @@ func (b *BackupRow) Append(dst []byte) []byte {
 	for _, n := range [...]uint64{b.Generation, b.Turn, b.Member, b.Reports, b.TurnGaps} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	return b.Proofs.append(b.Progress.Append(b.Policy.Append(dst)))
+	return appendKnown(b.Proofs.append(b.Progress.Append(b.Policy.Append(dst))), b.Known)
 }
 
 // DecodeBackupRow reads what Append wrote.
 func DecodeBackupRow(src []byte) (b BackupRow, ok bool) {
 	r := reader{src: src}
 	b = BackupRow{Generation: r.uvarint(), Turn: r.uvarint(), Member: r.uvarint(), Reports: r.uvarint(), TurnGaps: r.uvarint(),
-		Policy: r.backupPolicy(), Progress: r.backupProgress(), Proofs: r.backupProofs()}
+		Policy: r.backupPolicy(), Progress: r.backupProgress(), Proofs: r.backupProofs(), Known: r.backupKnown()}
 	return b, r.finish() == nil
 }
 
@@ -239,7 +243,7 @@ func (p *BackupProgress) Valid() bool {
 			return false
 		}
 	}
-	return true
+	return p.Base.Index > 0 || p.BaseHash == [32]byte{}
 }
 
 // Next returns the row after an operation; false if the operation does not fit the row, and changes nothing. removed says which
@@ -252,7 +256,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 			return next, false
 		}
 		if op.Policy.Place != b.Policy.Place || op.Policy.Secret != b.Policy.Secret {
-			next.Progress = BackupProgress{}
+			next.Progress, next.Known = BackupProgress{}, nil
 		}
 		next.Proofs.reset(op.Policy.Place == b.Policy.Place && op.Policy.Secret == b.Policy.Secret)
 		next.Policy, next.Member, next.TurnGaps, next.Progress.Refused = op.Policy, 0, 0, false
@@ -290,8 +294,9 @@ func (b *BackupRow) report(said *BackupProgress) {
 		p.Restorable = said.Restorable
 	}
 	if said.Base.Index > p.Base.Index {
-		p.Base = said.Base
+		p.Base, p.BaseHash = said.Base, said.BaseHash
 	}
+	b.know(BackupBase{said.Base.Index, said.BaseHash})
 	if said.Gaps > b.TurnGaps {
 		p.Gaps += said.Gaps - b.TurnGaps
 		b.TurnGaps = said.Gaps

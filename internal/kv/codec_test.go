@@ -82,7 +82,7 @@ func commands() map[string]kv.Command {
 		"backup turn": {Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 300, Member: 1 << 63}},
 		"backup report": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1 << 63, Progress: kv.BackupProgress{At: -1,
 			Restorable: kv.BackupPoint{Index: 1 << 63, Revision: 300, Time: 400}, Base: kv.BackupPoint{Index: 7, Revision: 8, Time: 9},
-			Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Trouble: "t"}}},
+			BaseHash: [32]byte{1, 31: 2}, Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Trouble: "t"}}},
 		"backup refused": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1, Progress: kv.BackupProgress{At: 1,
 			Refused: true, Trouble: "t"}}},
 		"backup to prove": {Backup: &kv.BackupOp{Kind: kv.BackupProve, Turn: 302, Member: 1 << 63, Proof: kv.BackupProof{At: -1}}},

@@ -165,7 +165,8 @@ func backedUp(s *script) {
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 1, Member: 3}})
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 2, Member: 3, Progress: kv.BackupProgress{
 		At: 1_800_000_001_000, Gaps: 2, Restorable: kv.BackupPoint{Index: 300, Revision: 200, Time: 1_800_000_000_900},
-		Base: kv.BackupPoint{Index: 150, Revision: 100, Time: 1_800_000_000_500}, Trouble: "full",
+		Base: kv.BackupPoint{Index: 150, Revision: 100, Time: 1_800_000_000_500}, BaseHash: [32]byte{31: 9},
+		Trouble: "full",
 		Retention: kv.BackupRetention{At: 1_800_000_000_600, From: 1_799_000_000_000, Bases: 7, Removed: 300,
 			Bytes: 1 << 33, Why: "no"},
 		Gap: kv.BackupGap{After: 100, Until: 140, Time: 1_800_000_000_400}}}})

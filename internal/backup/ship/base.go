@@ -5,6 +5,7 @@ import "github.com/quorate/quorate/internal/backup"
 // baseWork is the base that is being made, and what is known of those before it.
 type baseWork struct {
 	head  backup.Head // the newest one that is in the place
+	hash  backup.Hash // of its manifest
 	at    int64       // the time when that was known: the next one is due BaseEvery later
 	due   bool        // one is to be made whatever the time
 	after int         // segments that were put since
@@ -160,10 +161,10 @@ func (s *Shipper) putManifest() {
 }
 
 func (s *Shipper) baseDone() {
-	m, head := s.base.manifest, s.base.whole.end
+	m, head, hash := s.base.manifest, s.base.whole.end, backup.HashOf(s.base.whole.content)
 	s.abandonBase()
 	b := &s.base
-	b.head, b.at, b.lacks, b.after = head, s.now, false, 0
+	b.head, b.hash, b.at, b.lacks, b.after = head, hash, s.now, false, 0
 	b.known = map[backup.Hash]bool{}
 	for i := range m.Files {
 		b.known[m.Files[i].Hash] = true
@@ -184,5 +185,5 @@ func (s *Shipper) abandonBase() {
 	if b.asked {
 		s.ops = append(s.ops, Op{Kind: Discard})
 	}
-	s.base = baseWork{head: b.head, at: b.at, known: b.known, lacks: b.lacks, run: b.run + 1}
+	s.base = baseWork{head: b.head, hash: b.hash, at: b.at, known: b.known, lacks: b.lacks, run: b.run + 1}
 }

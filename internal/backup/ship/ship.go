@@ -153,6 +153,7 @@ type Progress struct {
 	Applied    consensus.Index // the last entry that was given
 	Sealed     backup.Head     // all entries of this run up to it are in the place
 	Base       backup.Head     // the newest base; zero: none
+	BaseHash   backup.Hash     // of its manifest
 	Restorable backup.Head     // the last point that can be restored; zero: none
 	Held       int64           // bytes that wait for the place
 	Gaps       int             // since the Shipper began
@@ -212,7 +213,8 @@ func New(c Config, at Start, now int64) *Shipper {
 	if base := at.Base; base != nil {
 		s.end, s.follows = base.Head(), base.Sum
 		if base.Set == c.Lock.Set() {
-			s.base.head, s.base.at = s.end, min(base.Time, now) // the clock of another member may be ahead
+			s.base.head, s.base.hash = s.end, base.Hash
+			s.base.at = min(base.Time, now) // the clock of another member may be ahead
 			s.first = base.Index + 1
 		} else {
 			s.floor = base.Index // its recipients are others: a base for those of now follows
@@ -309,8 +311,8 @@ func (s *Shipper) Take() []Op {
 
 // Progress returns how far the backup is.
 func (s *Shipper) Progress() Progress {
-	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, Restorable: s.restorable, Held: s.held(),
-		Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble,
+	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, BaseHash: s.base.hash,
+		Restorable: s.restorable, Held: s.held(), Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble,
 		Current: s.restorable.Index > 0 && s.restorable.Index >= s.news, Retention: s.retention.said}
 }
 

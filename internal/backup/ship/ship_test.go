@@ -73,8 +73,11 @@ func TestShipper_baseTime(t *testing.T) {
 // A base by a member whose clock is ahead does not keep the next one from being made.
 func TestNew_clockAhead(t *testing.T) {
 	base := &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 90, Sum: 90},
-		Moment: backup.Moment{Revision: 1, Time: 1 << 50}}}
+		Moment: backup.Moment{Revision: 1, Time: 1 << 50}, Hash: backup.Hash{9}}}
 	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90, Base: base}, 1000)
+	if got := s.Progress().BaseHash; got != base.Hash {
+		t.Errorf("got %v", got)
+	}
 	s.Applied(1000, batch(91, 95))
 	s.Tick(1000 + ship.DefaultBaseEvery)
 	for _, op := range s.Take() {
@@ -177,7 +180,7 @@ func TestShipper_rests(t *testing.T) {
 func TestShipper_missingFile(t *testing.T) {
 	s := ship.New(ship.Config{Cluster: cluster, Member: 3, BaseEvery: 60_000}, ship.Start{Applied: 90}, 1000)
 	file := backup.File{Name: "a.sst", Hash: backup.HashOf([]byte("a")), Size: 1}
-	now := int64(1000)
+	now, last := int64(1000), backup.Hash{}
 	// base makes a base of the entry index, and returns what it puts. The manifest is missing a file if missing says so.
 	base := func(index consensus.Index, missing bool) (files, manifests int) {
 		for range 20 {
@@ -194,6 +197,9 @@ func TestShipper_missingFile(t *testing.T) {
 					manifests++
 					if len(op.Needs) != 1 || op.Needs[0] != (ship.Needed{Name: backup.FileName(cluster, file.Hash), Size: file.Size}) {
 						t.Errorf("needs %v", op.Needs)
+					}
+					if name, err := backup.ParseBase(op.Name); err == nil {
+						last = name.Hash
 					}
 					if missing {
 						o, missing = ship.Outcome{Result: ship.Missing, Why: "gone"}, false
@@ -219,6 +225,9 @@ func TestShipper_missingFile(t *testing.T) {
 		now += 60_000
 		if files, manifests := base(index, step.missing); files != step.files || manifests != step.manifests {
 			t.Errorf("base %d: %d files and %d manifests, want %+v", i, files, manifests, step)
+		}
+		if got := s.Progress().BaseHash; got != last || last == (backup.Hash{}) {
+			t.Errorf("base %d: progress names %v, and %v was put", i, got, last)
 		}
 	}
 }

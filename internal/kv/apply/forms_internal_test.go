@@ -47,7 +47,8 @@ func TestLaw_rows(t *testing.T) {
 		}, Later: map[int]byte{4: 2}}, // the flags
 		{Name: "use that is counted", Value: use("\x01\x01\x80\x02\x02\x00"), Decode: decodeUse, Later: map[int]byte{1: 2}},
 		{Name: "use that is not", Value: use("\x01\x00\x02\x80\x02\x02p/"), Decode: decodeUse, Later: map[int]byte{1: 2}},
-		{Name: "backup", Value: appendBackup(nil, &kv.BackupRow{Generation: 3, Turn: 2, Policy: kv.BackupPolicy{On: true, Place: "file:///b"}}),
+		{Name: "backup", Value: appendBackup(nil, &kv.BackupRow{Generation: 3, Turn: 2, Policy: kv.BackupPolicy{On: true, Place: "file:///b"},
+			Known: []kv.BackupBase{{Index: 300, Hash: [32]byte{31: 9}}}}),
 			Decode: func(src []byte) ([]byte, error) {
 				row, err := decodeBackup(src)
 				return appendBackup(nil, &row), err
