@@ -213,7 +213,7 @@ type edge struct{ segment, before int }
 type paths struct {
 	edges []edge
 	ends  map[Point]int // the edge that ends there
-	order []int         // edges by their last index
+	order order         // edges by their last index
 }
 
 // end returns the edge that ends with a state, or -1.
@@ -221,13 +221,9 @@ func (p *paths) end(c *Catalog, at *Head) int {
 	if e, found := p.ends[at.Point]; found {
 		return e
 	}
-	for i := len(p.order) - 1; i >= 0; i-- { // of another set of recipients
-		h := c.Segments[p.edges[p.order[i]].segment].Head()
-		if h.is(at) {
-			return p.order[i]
-		}
-		if h.Index < at.Index {
-			break
+	for i := len(p.edges) - 1; i >= 0; i-- { // of another set of recipients
+		if h := c.Segments[p.edges[i].segment].Head(); h.is(at) {
+			return i
 		}
 	}
 	return -1
@@ -250,7 +246,7 @@ func (p *paths) latest(c *Catalog) int {
 // reach finds which segments lead on from a base. A segment that begins where another one ended follows it if their sums
 // agree. One that begins before that, and ends after it, may follow it: whether its sums agree is found when it is read.
 func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
-	p := &paths{ends: map[Point]int{}}
+	p := &paths{ends: map[Point]int{}, order: orderOf(c.Segments)}
 	for i := range c.Segments { // sorted by their first index: what could come before a segment has been seen
 		s := &c.Segments[i]
 		if s.End.Index <= base.Index || without(s.Hash) {
@@ -259,34 +255,28 @@ func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
 		if _, known := p.ends[s.End]; known {
 			continue
 		}
-		before, ok := p.before(c, base, s)
+		before, ok := p.before(base, s)
 		if !ok {
 			continue
 		}
 		p.edges = append(p.edges, edge{i, before})
 		at := len(p.edges) - 1
 		p.ends[s.End] = at
-		p.insert(c, at)
+		p.order.insert(s.End.Index, at)
 	}
 	return p
 }
 
 // before returns the edge that a segment follows, or -1 for the base.
-func (p *paths) before(c *Catalog, base *Base, s *Stored) (before int, ok bool) {
+func (p *paths) before(base *Base, s *Stored) (before int, ok bool) {
 	if s.Start() == base.Point {
 		return -1, true
 	}
 	if e, found := p.ends[s.Start()]; found {
 		return e, true
 	}
-	for i := len(p.order) - 1; i >= 0; i-- {
-		end := c.Segments[p.edges[p.order[i]].segment].End.Index
-		if end < s.First {
-			break
-		}
-		if end < s.End.Index {
-			return p.order[i], true
-		}
+	if e, end := p.order.below(s.End.Index); e >= 0 && end >= s.First {
+		return e, true
 	}
 	return -1, base.Index >= s.First
 }
@@ -299,13 +289,4 @@ func (c *Catalog) LeadOn(base *Base) []*Stored {
 		segments[i] = &c.Segments[p.edges[i].segment]
 	}
 	return segments
-}
-
-func (p *paths) insert(c *Catalog, at int) {
-	end := func(i int) consensus.Index { return c.Segments[p.edges[i].segment].End.Index }
-	i := len(p.order)
-	for i > 0 && end(p.order[i-1]) > end(at) {
-		i--
-	}
-	p.order = slices.Insert(p.order, i, at)
 }
