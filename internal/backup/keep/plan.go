@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // State is what is known of a base.
@@ -22,6 +23,11 @@ const (
 	Lacking
 	// Unreadable means that its manifest is damaged, or of a later form: nobody knows which files it names.
 	Unreadable
+	// Strange means that no member reported it, though members reported bases before it: somebody else put it, or a member that
+	// ended before it could report.
+	Strange
+	// Late means that the place took it long after its time, and no member is known to have made it.
+	Late
 )
 
 // Base is a base at a place.
@@ -37,6 +43,11 @@ type Input struct {
 	Bases  []Base
 	Firsts map[uint64]consensus.Index // the first entry in segments, by epoch
 	Now    int64
+	// Newest is the entry of the newest base that this member made or continued, in the epoch Epoch; zero: none is known.
+	Newest consensus.Index
+	Epoch  uint64
+	// Known are the bases that members reported last; empty: not known. Without it, whatever lies there is believed.
+	Known []kv.BackupBase
 }
 
 // Fate is what becomes of a base.
@@ -69,6 +80,8 @@ const (
 	// stepFloor is the least of what the time between two bases may count for. It counts for a quarter of the window at most: a
 	// clock that jumps makes nothing old, nor does a backup that was stopped for long.
 	stepFloor = 24 * time.Hour
+	// late is how long after its time a place takes a base that was made then.
+	late = 48 * time.Hour
 )
 
 // Make makes a plan.
@@ -76,6 +89,7 @@ func Make(in *Input) *Plan {
 	p := &Plan{}
 	for i := range in.Bases {
 		p.Fates = append(p.Fates, Fate{Base: in.Bases[i]})
+		in.judge(&p.Fates[i].Base)
 	}
 	slices.SortFunc(p.Fates, func(a, b Fate) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Time, b.Time),
@@ -83,7 +97,7 @@ func Make(in *Input) *Plan {
 	})
 	newest := p.newest()
 	if newest >= 0 && in.Rule.Window > 0 {
-		p.Refused = p.refusal(in, &p.Fates[newest])
+		p.Refused = cmp.Or(p.intruder(in), p.refusal(in, &p.Fates[newest]), p.disorder(in))
 	}
 	anchor := p.anchor(in, newest)
 	if in.Rule.Window == 0 || p.Refused != "" || anchor < 0 {
@@ -212,9 +226,12 @@ func (p *Plan) keepOld(in *Input) {
 	}
 	for _, c := range in.Rule.counts() {
 		p.keepLast(c, *c.is, func(s State) bool { return s == Whole })
-		p.keepLast(c, *c.is, func(s State) bool { return s != Unreadable }) // files may be there that the list omitted
+		p.keepLast(c, *c.is, possible) // files may be there that the list omitted
 	}
 }
+
+// possible reports whether a base may be of use, though it may replace no other.
+func possible(s State) bool { return s == Whole || s == Lacking || s == Late }
 
 // keepLast keeps the last base of each of the last days, weeks, months or years that have one.
 func (p *Plan) keepLast(c count, most int, counts func(State) bool) {
@@ -260,7 +277,13 @@ func (c *count) unitOf(ms int64, n int) (name string, until int64) {
 
 // bound lets at most half of the bases go at a time, the oldest first. The others stay with their log until then.
 func (p *Plan) bound() {
-	left := max(1, len(p.Fates)/2)
+	ours := 0
+	for i := range p.Fates {
+		if p.Fates[i].State != Strange {
+			ours++
+		}
+	}
+	left := max(1, ours/2)
 	for i := range p.Fates {
 		f := &p.Fates[i]
 		switch {

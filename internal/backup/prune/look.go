@@ -11,12 +11,14 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // round is what is known of the place in one round.
 type round struct {
 	begun  map[uint64]bool // operations that the caller has taken
 	newest consensus.Index
+	known  []kv.BackupBase
 	report Report
 
 	bases     []keep.Base // sorted by name
@@ -79,7 +81,7 @@ func (p *Pruner) listBases(after string) {
 			r.bases = append(r.bases, keep.Base{BaseName: n, Taken: l.Time})
 			r.sizes[n] = l.Size
 			_, there := listed[n]
-			known = known || there && n.Index == r.newest
+			known = known || there && r.isNewest(&n)
 		}
 		slices.SortFunc(r.bases, func(a, b keep.Base) int { return strings.Compare(a.String(), b.String()) })
 		switch {
@@ -206,10 +208,26 @@ func (p *Pruner) unreadable(b *keep.Base, name string) {
 	}
 }
 
+// isNewest reports whether a base is the newest one that members made: by its hash, if that is known.
+func (r *round) isNewest(n *backup.BaseName) bool {
+	if n.Index != r.newest {
+		return false
+	}
+	known := false
+	for i := range r.known {
+		if k := &r.known[i]; consensus.Index(k.Index) == r.newest {
+			if known = true; k.Hash == [32]byte(n.Hash) {
+				return true
+			}
+		}
+	}
+	return !known
+}
+
 // lacks reports whether the newest base lacks files.
 func (r *round) lacks() (lacks bool) {
 	for i := range r.bases {
-		if b := &r.bases[i]; b.Index == r.newest && b.State != keep.Unreadable {
+		if b := &r.bases[i]; r.isNewest(&b.BaseName) && b.State != keep.Unreadable {
 			if b.State == keep.Whole {
 				return false
 			}
@@ -222,7 +240,8 @@ func (r *round) lacks() (lacks bool) {
 // plan plans, and goes on with what can be removed.
 func (p *Pruner) plan() {
 	r := p.round
-	plan := keep.Make(&keep.Input{Rule: p.config.Rule, Bases: r.bases, Firsts: r.firsts, Now: p.now})
+	plan := keep.Make(&keep.Input{Rule: p.config.Rule, Bases: r.bases, Firsts: r.firsts, Now: p.now,
+		Newest: r.newest, Epoch: p.config.Epoch, Known: r.known})
 	r.report.Plan = plan
 	r.report.Lacks = r.lacks()
 	slices.SortFunc(r.notes, func(a, b backup.KeptName) int {

@@ -6,11 +6,13 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // Config is what a Pruner goes by.
 type Config struct {
 	Cluster consensus.ClusterID
+	Epoch   uint64             // of the cluster
 	Member  consensus.MemberID // for notes
 	Rule    keep.Rule
 	// MostBytes bounds what a round holds: what it knows of files, and one manifest.
@@ -131,10 +133,12 @@ func (p *Pruner) Looking() bool { return p.round != nil && !p.round.looked }
 func (p *Pruner) Report() Report { return p.report }
 
 // Begin begins a round, at a time in milliseconds. The newest base that is known to be there must be in the place's list; zero:
-// none is known. It is known by its entry: in the names of some bases sums are others.
-func (p *Pruner) Begin(now int64, newest consensus.Index) {
+// none is known. known are the bases that members reported last, that one among them; none: it is known by its entry only, and
+// all bases at the place are believed.
+func (p *Pruner) Begin(now int64, newest consensus.Index, known ...kv.BackupBase) {
 	p.now, p.stopped = now, false
 	p.round = newRound(newest)
+	p.round.known = known
 	p.listBases("")
 }
 

@@ -2,9 +2,12 @@ package ship
 
 import (
 	"cmp"
+	"slices"
 
+	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // Times of retention, in milliseconds.
@@ -44,8 +47,8 @@ type retention struct {
 }
 
 func (s *Shipper) beginRetention() {
-	s.retention.pruner = prune.New(prune.Config{Cluster: s.config.Cluster, Member: s.config.Member, Rule: s.config.Keep,
-		MostBytes: s.config.KeepBytes})
+	s.retention.pruner = prune.New(prune.Config{Cluster: s.config.Cluster, Epoch: s.config.Epoch, Member: s.config.Member,
+		Rule: s.config.Keep, MostBytes: s.config.KeepBytes})
 	s.retention.next = s.now + pruneFirst
 }
 
@@ -69,9 +72,18 @@ func (s *Shipper) turnRetention() {
 	case !r.pruner.Active() && s.config.Keep.Window > 0 && s.now >= r.next && s.base.head.Index > 0 && !s.base.asked &&
 		s.lost == nil && !s.baseDue():
 		r.began, r.under, r.cut = s.now, true, false
-		r.pruner.Begin(s.now, s.base.head.Index)
+		r.pruner.Begin(s.now, s.base.head.Index, s.knownBases()...)
 	}
 	s.takePrune()
+}
+
+// knownBases are the bases that members reported, and the newest one, which may not be reported yet.
+func (s *Shipper) knownBases() []kv.BackupBase {
+	b := &s.base
+	if len(s.known) == 0 || slices.ContainsFunc(s.known, func(k kv.BackupBase) bool { return backup.Hash(k.Hash) == b.hash }) {
+		return s.known
+	}
+	return append(slices.Clone(s.known), kv.BackupBase{Index: uint64(b.head.Index), Hash: b.hash})
 }
 
 // takePrune begins the operations that the pruner asks for.

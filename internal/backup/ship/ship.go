@@ -187,6 +187,7 @@ type Shipper struct {
 	restorable  backup.Head
 	floor       consensus.Index // the last gap begins after it
 	base        baseWork
+	known       []kv.BackupBase // that members reported; empty: not known
 	retention   retention
 	gaps        int
 	gap         backup.Gap
@@ -224,7 +225,7 @@ func New(c Config, at Start, now int64) *Shipper {
 		s.end, s.predecessor, s.follows = segment.Head(), segment.Hash, segment.End.Sum
 		s.sealed = s.end
 	}
-	s.last = backup.Moment{Revision: s.end.Revision, Time: max(now, s.end.Time, s.base.head.Time)}
+	s.last = backup.Moment{Revision: s.end.Revision, Time: max(now, min(max(s.end.Time, s.base.head.Time), now+ahead))}
 	if at.Lost > 0 {
 		s.floor, s.gaps = at.Lost, 1
 		s.lost = &loss{after: at.Lost, why: "the member that ships since does not have these entries any more"}
@@ -232,6 +233,9 @@ func New(c Config, at Start, now int64) *Shipper {
 	s.turn()
 	return s
 }
+
+// Know tells which bases members reported (kv.BackupRow.Known). Retention believes no others. The list must not be changed.
+func (s *Shipper) Know(bases []kv.BackupBase) { s.known = bases }
 
 // Tick tells the time.
 func (s *Shipper) Tick(now int64) {

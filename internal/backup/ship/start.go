@@ -3,6 +3,7 @@ package ship
 import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // Start is where a Shipper begins.
@@ -19,22 +20,35 @@ type Start struct {
 	Lost consensus.Index
 }
 
-// Begin says where a member begins that has applied the entries up to applied: with the last state in a catalog that can be
-// restored and is in the member's own chain, or anew. own returns the chain's sum after an entry, as far as the member knows
-// it and its log has the entries that follow; secrets are those of the sets of recipients that the cluster knows of. The
-// catalog must not have objects that were not put whole.
-func Begin(
-	c *backup.Catalog, applied consensus.Index, own func(consensus.Index) (sum uint64, known bool), secrets ...backup.Secret,
-) Start {
+// Found is what a member knows when it begins.
+type Found struct {
+	// Catalog is what the place has. It must not have objects that were not put whole. Its names may be anybody's who can write
+	// there.
+	Catalog *backup.Catalog
+	Applied consensus.Index // the last entry that the member has applied
+	Now     int64           // milliseconds since 1970
+	// Own returns the chain's sum after an entry, as far as the member knows it and its log has the entries that follow.
+	Own     func(consensus.Index) (sum uint64, known bool)
+	Secrets []backup.Secret // of the sets of recipients that the cluster knows of
+	Known   []kv.BackupBase // that members reported: no others are continued; empty: all are
+}
+
+// ahead is how far the clock of another member may be ahead, in milliseconds.
+const ahead int64 = 3600_000
+
+// Begin says where a member begins: with the last state at the place that can be restored and is in the member's own chain, or
+// anew. What is of a later time than now, by more than an hour, is not continued: all that follows would have that time, too.
+func Begin(f *Found) Start {
 	sets := map[backup.Set]*backup.Secret{0: {}}
-	for i := range secrets {
-		sets[secrets[i].Set()] = &secrets[i]
+	for i := range f.Secrets {
+		sets[f.Secrets[i].Set()] = &f.Secrets[i]
 	}
 	mine := func(p backup.Point, set backup.Set) bool {
-		sum, known := own(p.Index)
+		sum, known := f.Own(p.Index)
 		secret := sets[set]
 		return known && secret != nil && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
 	}
+	c := f.believed()
 	var best Start
 	lost := consensus.Index(0)
 	for i := len(c.Bases) - 1; i >= 0; i-- {
@@ -56,5 +70,27 @@ func Begin(
 	if best.Base != nil {
 		return best
 	}
-	return Start{Applied: applied, Lost: lost}
+	return Start{Applied: f.Applied, Lost: lost}
+}
+
+// believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a later
+// time than now, and members made the bases.
+func (f *Found) believed() *backup.Catalog {
+	c := &backup.Catalog{Cluster: f.Catalog.Cluster}
+	fits := func(index consensus.Index, time int64) bool { return index <= f.Applied && time <= f.Now+ahead }
+	known := map[backup.Hash]bool{}
+	for i := range f.Known {
+		known[f.Known[i].Hash] = true
+	}
+	for i := range f.Catalog.Bases {
+		if b := &f.Catalog.Bases[i]; fits(b.Index, b.Time) && (len(known) == 0 || known[b.Hash]) {
+			c.Bases = append(c.Bases, *b)
+		}
+	}
+	for i := range f.Catalog.Segments {
+		if s := &f.Catalog.Segments[i]; fits(s.End.Index, s.Time) {
+			c.Segments = append(c.Segments, *s)
+		}
+	}
+	return c
 }

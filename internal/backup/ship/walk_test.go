@@ -122,12 +122,13 @@ func (w *world) start() {
 	} else {
 		held = 0
 	}
-	at := ship.Begin(catalog, applied, func(i consensus.Index) (uint64, bool) {
-		if i < held || i > applied {
-			return 0, false
-		}
-		return w.sum(i), true
-	}, w.secrets...)
+	at := ship.Begin(&ship.Found{Catalog: catalog, Applied: applied, Now: w.now, Secrets: w.secrets,
+		Own: func(i consensus.Index) (uint64, bool) {
+			if i < held || i > applied {
+				return 0, false
+			}
+			return w.sum(i), true
+		}})
 	w.given = int(at.Applied)
 	w.config.Lock, w.plain = w.lock, w.plain || w.lock == nil
 	w.shipper = ship.New(w.config, at, w.now)

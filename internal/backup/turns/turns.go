@@ -202,6 +202,9 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 			m.leave()
 			return
 		}
+		if m.row.Known = row.Known; m.ship != nil {
+			m.ship.Know(row.Known)
+		}
 		m.work()
 	}
 }
@@ -243,7 +246,8 @@ func (m *Machine) wait(why error) {
 var errSealed = errors.New("the place has an encrypted backup of this cluster, and the policy has no recipients: give them again " +
 	"(quorate backup start --recipient), or another place")
 
-var errNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
+// ErrNotFollowed is an error of Open: it is not known how far the member is.
+var ErrNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
 
 // Barred is an error of Open: the operator of this member does not let it use the place.
 type Barred struct{ Err error }
@@ -262,7 +266,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	switch {
 	case err != nil:
 	case !known:
-		err = errNotFollowed
+		err = ErrNotFollowed
 	case m.lock == nil && catalog.Sealed():
 		err = errSealed
 	}
@@ -272,7 +276,8 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 		m.work()
 		return
 	}
-	start := ship.Begin(catalog, last.Index, m.feed.Sum, secrets(&m.row.Policy)...)
+	start := ship.Begin(&ship.Found{Catalog: catalog, Applied: last.Index, Now: now.UnixMilli(), Own: m.feed.Sum,
+		Secrets: secrets(&m.row.Policy), Known: m.row.Known})
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}
@@ -284,6 +289,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes, Lock: m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
+	m.ship.Know(m.row.Known)
 	m.work()
 }
 

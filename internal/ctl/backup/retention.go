@@ -100,7 +100,8 @@ type retainedBase struct {
 	Until string   `json:"until,omitempty"`
 }
 
-var states = map[keep.State]string{keep.Whole: "whole", keep.Lacking: "lacks files", keep.Unreadable: "unreadable"}
+var states = map[keep.State]string{keep.Whole: "whole", keep.Lacking: "lacks files", keep.Unreadable: "unreadable",
+	keep.Strange: "made by no member", keep.Late: "put late"}
 
 func (c *source) retention(ctx context.Context, rule keep.Rule, asJSON bool) error {
 	p := prune.New(prune.Config{Cluster: c.catalog.Cluster, Rule: rule, DryRun: true, MostBytes: readMemory})
