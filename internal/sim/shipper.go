@@ -158,7 +158,11 @@ func (s *shipper) open(op *turns.Op) {
 		Checkpoint: s.h.proc.Snapshots.Checkpoint, Lock: op.Lock, Generation: op.Generation}
 	opened := func(c *backup.Catalog, err error) { s.machine.Opened(s.h.clock(), c, err) }
 	s.do(false, func() { opened(nil, context.Canceled) }, func() func() {
-		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, backup.Hash{})
+		applied, known := s.feed.Last()
+		if !known {
+			return func() { opened(nil, turns.ErrNotFollowed) }
+		}
+		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, backup.Hash{}, applied.Index)
 		return func() { opened(catalog, err) }
 	})
 }

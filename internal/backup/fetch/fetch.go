@@ -53,7 +53,7 @@ func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, 
 func Catalog(ctx context.Context, store objects.Store, cluster consensus.ClusterID) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
 	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix, backup.KeptPrefix} {
-		if err := list(ctx, store, c, prefix, "", func() {}); err != nil {
+		if err := list(ctx, store, c, prefix, "", catalogPages, func() {}); err != nil {
 			return nil, err
 		}
 	}
@@ -61,10 +61,23 @@ func Catalog(ctx context.Context, store objects.Store, cluster consensus.Cluster
 	return c, nil
 }
 
-// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page.
-func list(ctx context.Context, store objects.Store, c *backup.Catalog, prefix, after string, added func()) error {
+// catalogPages bounds the pages of a list for a Catalog.
+const catalogPages = 2 * backup.MaxSegments / objects.MaxList
+
+// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page, of which there are so many
+// at most.
+func list(
+	ctx context.Context, store objects.Store, c *backup.Catalog, prefix, after string, pages int, added func(),
+) error {
 	of := fmt.Sprintf("%s%016x/", prefix, uint64(c.Cluster))
-	for more := true; more; {
+	for more := true; more; pages-- {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if pages == 0 {
+			return fmt.Errorf("the place has more objects below %s than are looked at, up to %s: somebody else writes there", of,
+				after)
+		}
 		infos, rest, err := store.List(ctx, of, after, objects.MaxList)
 		if err != nil {
 			return err

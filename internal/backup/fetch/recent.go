@@ -17,16 +17,21 @@ const (
 	mostSegments = 1 << 17
 	mostNotes    = 1024
 	grown        = 2 // a list that has grown to so many times its bound is cut
+	mostPages    = 4096
 )
 
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
 // hash on if it is among the last 4096, and the log after them, of which the last 131,072 segments. It is what a member needs
-// that ships or proves, whatever else the place has, or is filled with.
+// that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left out:
+// there is none yet, and they would hide the others.
 func Recent(
-	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash,
+	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
 ) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
-	err := list(ctx, store, c, backup.BasePrefix, "", func() { c.Bases = last(c.Bases, mostBases, grown) })
+	list := func(prefix, after string, cut func()) error {
+		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); cut() })
+	}
+	err := list(backup.BasePrefix, "", func() { c.Bases = last(c.Bases, mostBases, grown) })
 	if err != nil {
 		return nil, err
 	}
@@ -41,20 +46,27 @@ func Recent(
 		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
-	err = list(ctx, store, c, backup.LogPrefix, after, func() { c.Segments = last(c.Segments, mostSegments, grown) })
+	err = list(backup.LogPrefix, after, func() { c.Segments = last(c.Segments, mostSegments, grown) })
 	if err != nil {
 		return nil, err
 	}
-	err = list(ctx, store, c, backup.GapPrefix, "", func() { c.Gaps = last(c.Gaps, mostNotes, grown) })
+	err = list(backup.GapPrefix, "", func() { c.Gaps = last(c.Gaps, mostNotes, grown) })
 	if err != nil {
 		return nil, err
 	}
 	c.Segments, c.Gaps = last(c.Segments, mostSegments, 1), last(c.Gaps, mostNotes, 1)
-	if err := list(ctx, store, c, backup.KeptPrefix, "", func() {}); err != nil {
+	if err := list(backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
 	c.Sort()
 	return c, nil
+}
+
+// leaveOut leaves out what is of later entries than most.
+func leaveOut(c *backup.Catalog, most consensus.Index) {
+	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index > most })
+	c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool { return s.End.Index > most })
+	c.Gaps = slices.DeleteFunc(c.Gaps, func(g backup.GapName) bool { return g.After > most })
 }
 
 // last cuts a list that has more than so many times most elements to its last ones.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup/fetch"
@@ -125,7 +126,11 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	}
 	defer done()
 	store = pace.New(store, pace.Limits{BytesPerSecond: BytesPerSecond})
-	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base)
+	most := consensus.Index(row.Progress.Restorable.Index)
+	if most == 0 { // nothing was reported yet
+		most = math.MaxUint64
+	}
+	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base, most)
 	if err != nil {
 		return nil, err
 	}

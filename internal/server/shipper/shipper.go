@@ -151,7 +151,7 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
 	store, free, err := s.options.Open(op.Place)
 	var catalog *backup.Catalog
 	if err == nil {
-		if catalog, err = fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}); err != nil {
+		if catalog, err = s.list(ctx, store); err != nil {
 			free()
 		}
 	}
@@ -171,6 +171,15 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
 		}
 		s.machine.Opened(s.now(), catalog, err)
 	}
+}
+
+// list lists what a place has up to what this member has applied.
+func (s *Shipper) list(ctx context.Context, store objects.Store) (*backup.Catalog, error) {
+	applied, known := s.options.Feed.Last()
+	if !known {
+		return nil, turns.ErrNotFollowed
+	}
+	return fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}, applied.Index)
 }
 
 func (s *Shipper) report(ctx context.Context, command *kv.Command) error {
