@@ -24,3 +24,17 @@ func TestOptions_backup(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// Ensure that a state of the place from a time to come has no age: it would hide that nothing is shipped any more. Clocks may
+// differ a little.
+func TestOptions_backupAhead(t *testing.T) {
+	const now = 1_790_000_000_000
+	for _, c := range []struct{ at, age int64 }{{0, 0}, {now - 5000, 5000}, {now + 1000, 1}, {now + backupAhead + 1, 0}, {1 << 61, 0}} {
+		row := kv.BackupRow{Generation: 1, Progress: kv.BackupProgress{Restorable: kv.BackupPoint{Index: 1, Time: c.at},
+			Base: kv.BackupPoint{Index: 1, Time: c.at}}}
+		o := Options{RefusesPlace: func(string) string { return "" }}
+		if got := o.backup(&row, now); got.GetRestorableMs() != c.age || got.GetBaseMs() != c.age {
+			t.Errorf("at %d: got %d, %d, want %d", c.at, got.GetRestorableMs(), got.GetBaseMs(), c.age)
+		}
+	}
+}

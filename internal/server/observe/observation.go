@@ -209,6 +209,9 @@ func jobsOf(jobs []membership.Job, now int64) (all []*quoratepb.ObservedJob) {
 	return all
 }
 
+// backupAhead is how far the clock of the member that ships may be ahead, in milliseconds.
+const backupAhead = 5 * 60_000
+
 // backup is what the cluster knows of its continuous backup; nil: there never was one.
 func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup {
 	if row.Generation == 0 {
@@ -220,10 +223,16 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 		}
 		return max(1, now-at)
 	}
+	state := func(at int64) int64 { // of the place, where others may write: what is to come is not known
+		if at > now+backupAhead {
+			return 0
+		}
+		return age(at)
+	}
 	said, last, proven := &row.Progress, &row.Proofs.Last, &row.Proofs.Proven
 	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
-		ReportedMs: age(said.At), RestorableMs: age(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
-		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
+		ReportedMs: age(said.At), RestorableMs: state(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
+		BaseMs: state(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
 		VerifySeconds: row.Policy.VerifySeconds, SealMs: row.Policy.SealMillis, BaseSeconds: row.Policy.BaseSeconds,
 		Recipients: uint64(len(strings.Fields(row.Policy.Recipients))),
 		VerifiedMs: age(last.At), VerifiedRevision: int64(last.Point.Revision), Proven: last.Proven, Failed: last.Failed,
