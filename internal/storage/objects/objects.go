@@ -43,6 +43,8 @@ var (
 	ErrCredentials = errors.New("the place does not accept the credentials")
 	// ErrNoPlace means that the directory or the bucket is not there.
 	ErrNoPlace = errors.New("the directory or bucket is not there")
+	// ErrLink means that the place has a link, a pipe or a device where it should have a directory of its own.
+	ErrLink = errors.New("the place leads elsewhere")
 	// ErrRegion means that the bucket is in another region.
 	ErrRegion = errors.New("the bucket is in another region")
 	// ErrClock means that the place refuses a request because the clocks differ by too much.

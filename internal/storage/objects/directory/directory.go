@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -24,9 +26,12 @@ const (
 	groupOrElse = 0o022 // others than the owner may write
 )
 
+// temporary is the form of names of temporary files.
+var temporary = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
 // Options are what a Store needs beside its directory.
 type Options struct {
-	// Unique returns a name of a temporary file that no other call of any process returned.
+	// Unique returns a name of a temporary file that no other call of any process returned, in the form of rand.Text.
 	Unique func() string
 	// Now is the wall time, by which the files of writers that died are removed. If it is nil they stay.
 	Now func() time.Time
@@ -45,7 +50,7 @@ type Store struct {
 
 // Open returns the store in a directory, which must exist, and must be no data directory of a member nor lie in one.
 func Open(fs env.FS, root string, o Options) (*Store, error) {
-	s := &Store{fs: fs, root: root, o: o, ensured: map[string]bool{}}
+	s := &Store{fs: fs, root: fs.PathJoin(root, "."), o: o, ensured: map[string]bool{}}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -152,16 +157,32 @@ func (s *Store) exists(name, path string) error {
 	return fmt.Errorf("%s: %w", name, objects.ErrExists)
 }
 
+// own returns an ErrLink if a directory below the root, or one between, is a link, a pipe or a device: those who can write to
+// the place would lead what is read, written and removed elsewhere, such as into a data directory.
+//
+// It looks before the directory is used, since env.FS opens nothing relative to a directory that is open. One who swaps the
+// directory between the two is not seen. He can make the store write new files elsewhere, and remove those that are named as
+// objects or as temporary files are, of which a data directory has none.
+func (s *Store) own(dir string) error {
+	for ; dir != s.root; dir = s.fs.PathDir(dir) {
+		if err := files.CheckNoLink(s.fs, dir); err != nil {
+			return fmt.Errorf("%w: %w", objects.ErrLink, err)
+		}
+	}
+	return nil
+}
+
 // begin makes the directories that a path needs, below the root, which must be there.
 func (s *Store) begin(path string) error {
-	if err := s.check(); err != nil {
+	temp, dir := s.fs.PathJoin(s.root, tempDir), s.fs.PathDir(path)
+	if err := errors.Join(s.check(), s.own(temp), s.own(dir)); err != nil {
 		return err
 	}
-	if err := s.ensure(s.fs.PathJoin(s.root, tempDir)); err != nil {
+	if err := s.ensure(temp); err != nil {
 		return err
 	}
 	s.sweep()
-	return s.ensure(s.fs.PathDir(path))
+	return s.ensure(dir)
 }
 
 // ensure makes a directory below the root durable, and those between.
@@ -206,7 +227,7 @@ func (s *Store) forget() {
 	clear(s.ensured)
 }
 
-// sweep removes, once, what writers left that died.
+// sweep removes, once, what writers left that died. Files of other names are not theirs.
 func (s *Store) sweep() {
 	s.mu.Lock()
 	first := !s.swept && s.o.Now != nil
@@ -218,8 +239,11 @@ func (s *Store) sweep() {
 	dir := s.fs.PathJoin(s.root, tempDir)
 	names, _ := s.fs.List(dir) // what cannot be listed stays
 	for _, name := range names {
+		if !temporary.MatchString(name) {
+			continue
+		}
 		path := s.fs.PathJoin(dir, name)
-		if info, err := s.fs.Stat(path); err == nil && s.o.Now().Sub(info.ModTime()) > sweepAfter {
+		if info, err := s.fs.Stat(path); err == nil && info.Mode().IsRegular() && s.o.Now().Sub(info.ModTime()) > sweepAfter {
 			_ = s.fs.Remove(path) // another writer may have removed it
 		}
 	}
@@ -279,6 +303,9 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	path := s.path(name)
+	if err := s.own(s.fs.PathDir(path)); err != nil {
+		return err
+	}
 	if info, err := s.fs.Stat(path); isAbsent(err) || err == nil && info.IsDir() {
 		return nil
 	}

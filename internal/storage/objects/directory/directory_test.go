@@ -1,12 +1,11 @@
 package directory_test
 
 import (
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,10 +18,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
 )
 
-var unique atomic.Int64
-
 func options() directory.Options {
-	return directory.Options{Unique: func() string { return fmt.Sprint(unique.Add(1)) }, Now: time.Now}
+	return directory.Options{Unique: rand.Text, Now: time.Now}
 }
 
 func open(t *testing.T, fs env.FS, root string) *directory.Store {
@@ -143,20 +140,30 @@ func TestStore_faultsOfTheDisk(t *testing.T) {
 // Ensure that files of writers that died go away when they are old, and no others.
 func TestStore_sweeps(t *testing.T) {
 	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, ".tmp", name) }
-	if err := errors.Join(os.Mkdir(at(""), 0o700), os.WriteFile(at("old"), nil, 0o600), os.WriteFile(at("young"), nil, 0o600),
-		os.Chtimes(at("old"), time.Time{}, time.Now().Add(-25*time.Hour))); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, ".tmp"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	old, young := rand.Text(), rand.Text()
+	stays := map[string]bool{old: false, young: true, "000001.log": true, "0" + old[1:]: true, old + "A": true}
+	for name := range stays {
+		at := filepath.Join(dir, ".tmp", name)
+		if err := os.WriteFile(at, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if name != young {
+			if err := os.Chtimes(at, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	s := open(t, files.Disk, dir)
 	if err := s.Put(t.Context(), "o", strings.NewReader("x"), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(at("old")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an old file: %v", err)
-	}
-	if _, err := os.Stat(at("young")); err != nil {
-		t.Errorf("a young file: %v", err)
+	for name, want := range stays {
+		if _, err := os.Stat(filepath.Join(dir, ".tmp", name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -17,7 +17,11 @@ func (s *Store) Stat(ctx context.Context, name string) (objects.Info, error) {
 	if err := errors.Join(objects.CheckName(name), ctx.Err()); err != nil {
 		return objects.Info{}, err
 	}
-	info, err := s.fs.Stat(s.path(name))
+	path := s.path(name)
+	if err := s.own(s.fs.PathDir(path)); err != nil {
+		return objects.Info{}, err
+	}
+	info, err := s.fs.Stat(path)
 	switch {
 	case isAbsent(err) || err == nil && info.IsDir():
 		return objects.Info{}, s.absent(name)
@@ -114,6 +118,9 @@ type walk struct {
 
 // directory lists the objects below a directory whose names begin with within, which is empty or ends in '/'.
 func (w *walk) directory(dir, within string) error {
+	if err := w.s.own(dir); err != nil {
+		return err
+	}
 	entries, err := w.s.fs.List(dir)
 	if isAbsent(err) {
 		return nil // removed meanwhile
