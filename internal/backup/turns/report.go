@@ -38,7 +38,7 @@ func (m *Machine) reportIfDue() {
 		return
 	}
 	m.reporting, m.reported, m.said, m.troubled = true, m.now, p, trouble != ""
-	m.ops = append(m.ops, Op{Kind: Report, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: m.row.Turn,
+	m.ask(Op{Kind: Report, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: m.row.Turn,
 		Member: uint64(m.config.Member), Progress: m.report(&p, trouble)}}})
 }
 

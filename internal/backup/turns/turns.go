@@ -35,6 +35,8 @@ type Times struct {
 	Retry  time.Duration // until a place is tried again that did not open
 	Slow   time.Duration // until a put of a segment that does not end is trouble; for other operations ten times that
 	End    time.Duration // for what waits when the member ends
+	Leave  time.Duration // until operations are given up that were cancelled and do not end
+	Quit   time.Duration // the same when the member ends
 }
 
 // Faults make a Machine wrong on purpose, for the simulator's negative controls.
@@ -69,8 +71,8 @@ const (
 	Report
 	// Cancel asks all operations that are under way to end soon. It has no end of its own.
 	Cancel
-	// Close frees the place, if it is open, and removes the files of a checkpoint. Nothing else is under way. It ends with
-	// Closed.
+	// Close frees the place, if it is open, and removes the files of a checkpoint. Nothing else is under way, but for what
+	// was given up. It ends with Closed.
 	Close
 )
 
@@ -82,6 +84,8 @@ type Op struct {
 	Generation uint64
 	Ship       ship.Op
 	Command    kv.Command
+
+	number uint64 // see Machine.number
 }
 
 // phase is how far a turn is.
@@ -122,6 +126,10 @@ type Machine struct {
 	// discards counts the removals of checkpoints, of which ship wants no end.
 	discards uint64
 
+	number uint64    // of the turns in which operations were given up
+	left   time.Time // when the turn was over
+	hung   hung      // of the operations that were given up and have not ended
+
 	reporting bool
 	reported  time.Time     // when the last report began
 	accepted  time.Time     // when the last report of this turn began that the cluster took; zero: none was taken
@@ -131,12 +139,6 @@ type Machine struct {
 
 	ending  bool // the member ends
 	endedAt time.Time
-}
-
-// begun is an operation under way.
-type begun struct {
-	kind ship.Kind
-	at   time.Time
 }
 
 // New returns a Machine that rests.
@@ -149,6 +151,11 @@ func New(c Config, feed Feed) *Machine {
 	set(&c.Times.Retry, 5*time.Second)
 	set(&c.Times.Slow, time.Minute)
 	set(&c.Times.End, 3*time.Second)
+	set(&c.Times.Leave, 30*time.Second)
+	set(&c.Times.Quit, 5*time.Second)
+	if c.HeldBytes <= 0 {
+		c.HeldBytes = ship.DefaultHeldBytes
+	}
 	return &Machine{config: c, feed: feed, under: map[uint64]begun{}}
 }
 
@@ -163,6 +170,11 @@ func (m *Machine) Take() []Op {
 	ops := m.ops
 	m.ops = nil
 	return ops
+}
+
+func (m *Machine) ask(op Op) {
+	op.number = m.number
+	m.ops = append(m.ops, op)
 }
 
 // Pause is how long after the last call Look is due.
@@ -182,16 +194,16 @@ func (m *Machine) Rests() bool { return m.phase == resting }
 // Held returns the bytes that wait for the place.
 func (m *Machine) Held() int64 {
 	if m.ship == nil {
-		return 0
+		return m.hung.bytes
 	}
-	return m.ship.Progress().Held
+	return m.hung.bytes + m.ship.Progress().Held
 }
 
 // Look tells the time, by a clock of which milliseconds since 1970 are reported, and the row.
 func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 	m.now = now
 	switch {
-	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending:
+	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending && m.hung.leaves(m.config.HeldBytes):
 		m.row, m.said, m.troubled, m.reported, m.accepted = *row, ship.Progress{}, false, time.Time{}, time.Time{}
 		m.heard = 0
 		m.failed, m.barred = "", false
@@ -206,6 +218,8 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 			m.ship.Know(row.Known)
 		}
 		m.work()
+	case m.phase == leaving:
+		m.giveUpIfDue()
 	}
 }
 
@@ -221,7 +235,7 @@ func (m *Machine) openPlace() {
 		return
 	}
 	m.phase, m.opens, m.since, m.lock = opening, true, m.now, lock
-	m.ops = append(m.ops, Op{Kind: Open, Place: m.row.Policy.Place, Lock: lock, Generation: m.row.Generation})
+	m.ask(Op{Kind: Open, Place: m.row.Policy.Place, Lock: lock, Generation: m.row.Generation})
 }
 
 var errNoLock = errors.New("this member cannot encrypt the backup")
@@ -288,7 +302,8 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
-		HeldBytes: m.config.HeldBytes, Lock: m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
+		HeldBytes: m.config.HeldBytes - m.hung.bytes,
+		Lock:      m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
 	m.work()
 }
@@ -405,9 +420,9 @@ func (m *Machine) End(now time.Time) {
 // leave ends the turn.
 func (m *Machine) leave() {
 	if len(m.under) > 0 || m.reporting || m.opens {
-		m.ops = append(m.ops, Op{Kind: Cancel})
+		m.ask(Op{Kind: Cancel})
 	}
-	m.phase, m.ship, m.copying = leaving, nil, nil
+	m.phase, m.ship, m.copying, m.left = leaving, nil, nil, m.now
 	m.closeIfIdle()
 }
 
@@ -415,8 +430,42 @@ func (m *Machine) leave() {
 func (m *Machine) closeIfIdle() {
 	if len(m.under) == 0 && !m.reporting && !m.opens {
 		m.phase = closing
-		m.ops = append(m.ops, Op{Kind: Close})
+		m.ask(Op{Kind: Close})
 	}
+}
+
+// giveUpIfDue ends a turn that is over though operations on the place do not end.
+func (m *Machine) giveUpIfDue() {
+	patience := m.config.Times.Leave
+	if m.ending {
+		patience = m.config.Times.Quit
+	}
+	if m.now.Sub(m.left) < patience || m.reporting {
+		return
+	}
+	for _, b := range m.under {
+		if b.local() {
+			return
+		}
+	}
+	m.hung.add(m.under, m.opens)
+	clear(m.under)
+	m.opens, m.filing = false, 0
+	m.number++
+	m.closeIfIdle()
+}
+
+// Hung returns how many operations were given up and have not ended.
+func (m *Machine) Hung() int { return m.hung.ops }
+
+// GaveUp reports whether an operation was given up. Its end is told by Late then.
+func (m *Machine) GaveUp(op *Op) bool { return op.number != m.number }
+
+// Late tells that an operation has ended that was given up.
+func (m *Machine) Late(now time.Time, op *Op) {
+	m.now = now
+	m.hung.ops--
+	m.hung.bytes -= int64(len(op.Ship.Content))
 }
 
 // Closed tells that Close has ended.

@@ -225,7 +225,7 @@ func TestMachine_over(t *testing.T) {
 		m.begun = nil
 		over(m)
 		m.entries = append(m.entries, false)
-		m.run(time.Minute)
+		m.run(20 * time.Second)
 		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Cancel}) {
 			t.Fatalf("%s: %v", name, got)
 		}
@@ -234,7 +234,7 @@ func TestMachine_over(t *testing.T) {
 		if name != "a refused report" {
 			m.machine.Reported(m.now, errors.New("canceled"))
 		}
-		m.run(time.Minute)
+		m.run(20 * time.Second)
 		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Close}) || m.machine.Rests() {
 			t.Fatalf("%s: %v", name, got)
 		}

@@ -37,8 +37,8 @@ func (m *Machine) begin(op *ship.Op) {
 	if op.Kind == ship.PutFile {
 		m.filing++
 	}
-	m.under[op.ID] = begun{op.Kind, m.now}
-	m.ops = append(m.ops, Op{Kind: Ship, Ship: *op})
+	m.under[op.ID] = begun{op.Kind, m.now, int64(len(op.Content))}
+	m.ask(Op{Kind: Ship, Ship: *op})
 	if m.acknowledged(op) {
 		m.ship.Done(op.ID, ship.Outcome{})
 	}

@@ -5,6 +5,7 @@
 // goroutines of their own, of which packages turns and ship bound the number. Nothing here decides.
 //
 // Invariants:
-//  1. Run returns once all operations have ended.
+//  1. Run returns once all operations have ended, or were given up since the place hangs. Those touch the place alone, and
+//     free what they hold when they end.
 //  2. Memory is bounded: what waits for the place by Options.HeldBytes.
 package shipper

@@ -50,8 +50,8 @@ const reportLimit = 5 * time.Second
 type Shipper struct {
 	options Options
 	machine *turns.Machine
-	ends    chan func() // how operations ended
-	under   int         // of them
+	ends    chan ended
+	over    chan struct{} // closed when Run returns
 	held    atomic.Int64
 	ctx     context.Context
 	cancel  context.CancelFunc // of the operations of this turn
@@ -60,28 +60,43 @@ type Shipper struct {
 	close     func() // the place that is open
 }
 
+// ended is an operation that has ended.
+type ended struct {
+	op  *turns.Op
+	end end
+}
+
+// end tells how an operation ended.
+type end struct {
+	tell func() // the machine; called by Run
+	drop func() // frees what nobody uses where the operation was given up; nil: there is nothing
+}
+
 // New returns a Shipper.
 func New(o Options) *Shipper {
 	machine := turns.New(turns.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
 		HeldBytes: o.HeldBytes, Lock: lockOf, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
-	return &Shipper{options: o, machine: machine, ends: make(chan func(), 16), close: func() {}}
+	return &Shipper{options: o, machine: machine, ends: make(chan ended), over: make(chan struct{}),
+		close: func() {}}
 }
 
-// Run ships in each turn of this member until ctx ends. Then it puts what waits, for some seconds at most.
+// Run ships in each turn of this member until ctx ends. Then it puts what waits, for some seconds at most. It does not wait for
+// operations that the machine gave up: whatever they still do at the place, nobody is told of it. It is called once.
 func (s *Shipper) Run(ctx context.Context) {
 	s.renew(ctx)
+	defer close(s.over)
 	defer func() { s.cancel() }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	ending := ctx.Done()
 	var more <-chan struct{} // nil: the machine waits for no entries
-	for ending != nil || !s.machine.Rests() || s.under > 0 {
+	for ending != nil || !s.machine.Rests() {
 		next := func() { s.machine.Look(s.now(), s.options.Row()) }
 		select {
 		case <-timer.C:
 		case <-more:
-		case next = <-s.ends:
-			s.under--
+		case e := <-s.ends:
+			next = func() { s.ended(e) }
 		case <-ending:
 			ending = nil
 			next = func() { s.machine.End(s.now()) }
@@ -99,6 +114,22 @@ func (s *Shipper) Run(ctx context.Context) {
 	}
 }
 
+func (s *Shipper) ended(e ended) {
+	if !s.machine.GaveUp(e.op) {
+		e.end.tell()
+		return
+	}
+	e.end.free()
+	s.machine.Late(s.now(), e.op)
+	s.options.Logger.Info("an operation on the place of the backup has ended that was given up", "hang", s.machine.Hung())
+}
+
+func (e *end) free() {
+	if e.drop != nil {
+		e.drop()
+	}
+}
+
 // Held returns the bytes that wait for the place.
 func (s *Shipper) Held() int64 { return s.held.Load() }
 
@@ -113,21 +144,24 @@ func (s *Shipper) renew(ctx context.Context) {
 func (s *Shipper) begin(ctx context.Context, op *turns.Op) {
 	switch op.Kind {
 	case turns.Open:
-		s.goDo(func(ctx context.Context) func() { return s.open(ctx, op) })
+		s.goDo(op, func(ctx context.Context) end { return s.open(ctx, op) })
 	case turns.Ship:
 		performer := s.performer
-		s.goDo(func(ctx context.Context) func() {
+		s.goDo(op, func(ctx context.Context) end {
 			outcome := performer.Do(ctx, &op.Ship)
-			return func() { s.machine.Done(s.now(), &op.Ship, outcome) }
+			return end{tell: func() { s.machine.Done(s.now(), &op.Ship, outcome) }}
 		})
 	case turns.Report:
-		s.goDo(func(ctx context.Context) func() {
+		s.goDo(op, func(ctx context.Context) end {
 			err := s.report(ctx, &op.Command)
-			return func() { s.machine.Reported(s.now(), err) }
+			return end{tell: func() { s.machine.Reported(s.now(), err) }}
 		})
 	case turns.Cancel:
 		s.cancel()
 	case turns.Close:
+		if hang := s.machine.Hung(); hang > 0 {
+			s.options.Logger.Warn("operations on the place of the backup hang, and are given up", "hang", hang)
+		}
 		s.cancel()
 		s.renew(ctx)
 		s.close()
@@ -139,23 +173,30 @@ func (s *Shipper) begin(ctx context.Context, op *turns.Op) {
 	}
 }
 
-// goDo does an operation in a goroutine. The function that do returns tells the machine how it ended.
-func (s *Shipper) goDo(do func(ctx context.Context) (end func())) {
-	s.under++
+// goDo does an operation in a goroutine, and hands Run its end, unless that has returned.
+func (s *Shipper) goDo(op *turns.Op, do func(ctx context.Context) end) {
 	ctx := s.ctx
-	go func() { s.ends <- do(ctx) }()
+	go func() {
+		end := do(ctx)
+		select {
+		case s.ends <- ended{op, end}:
+		case <-s.over:
+			end.free()
+		}
+	}()
 }
 
 // open opens a place and lists it.
-func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
+func (s *Shipper) open(ctx context.Context, op *turns.Op) end {
 	store, free, err := s.options.Open(op.Place)
 	var catalog *backup.Catalog
 	if err == nil {
 		if catalog, err = s.list(ctx, store); err != nil {
 			free()
+			free = nil
 		}
 	}
-	return func() {
+	return end{drop: free, tell: func() {
 		if err != nil {
 			if ctx.Err() == nil {
 				s.options.Logger.Warn("cannot ship the backup", "place", op.Place, "err", err)
@@ -170,7 +211,7 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
 			err = &turns.Barred{Err: err}
 		}
 		s.machine.Opened(s.now(), catalog, err)
-	}
+	}}
 }
 
 // list lists what a place has up to what this member has applied.

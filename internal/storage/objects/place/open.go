@@ -73,7 +73,7 @@ func (s *Store) RefusesOverwrite(ctx context.Context, name string, body io.ReadS
 	return s.bucket.RefusesOverwrite(ctx, name, body, size)
 }
 
-// Close frees connections. Operations must have ended.
+// Close frees connections. Operations must have ended, or were cancelled and given up.
 func (s *Store) Close() {
 	if s.bucket != nil {
 		s.bucket.Close()
