@@ -7,5 +7,7 @@
 // Invariants:
 //  1. Nothing is taken from this member's own store: what is proven is the place.
 //  2. A backup counts as damaged only if two looks at the place found it so: objects may have been removed by rule meanwhile.
-//  3. A proof ends when its appointment does. The next start removes the scratch directory of a process that was killed.
+//  3. A place that hangs holds neither a proof that is over nor the end of the member: reads are given up then, and counted.
+//     None of them has anything of the member but its buffer.
+//  4. A proof ends when its appointment does. The next start removes the scratch directory of a process that was killed.
 package prover

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup/fetch"
@@ -40,20 +41,18 @@ type Options struct {
 	Room func(bytes int64) error
 	// SegmentBytes is the largest segment that there is memory for, as it is at the place.
 	SegmentBytes int64
+	LookEvery    time.Duration // between two looks whether this member is appointed; zero: a second
 	Clock        env.Clock
 	Logger       *slog.Logger
 }
 
 const (
-	lookEvery   = time.Second // whether this member is appointed
 	reportLimit = 5 * time.Second
 	// BytesPerSecond is how fast the place is read.
 	BytesPerSecond = 32 << 20
 	// mostRest bounds a rest, which else is as long as the work before it.
 	mostRest = time.Second
 )
-
-var errOver = errors.New("another member proves the backup")
 
 // errEncrypted is why members cannot prove a backup that is encrypted to recipients: they have none of the identities.
 var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
@@ -63,18 +62,23 @@ var errEncrypted = errors.New("it is encrypted, and members cannot read what the
 type Prover struct {
 	options Options
 	worked  time.Time // when the last rest ended
+	hung    atomic.Int64
 }
 
 // New returns a Prover.
-func New(o Options) *Prover { return &Prover{options: o} }
+func New(o Options) *Prover {
+	o.LookEvery = cmp.Or(o.LookEvery, time.Second)
+	return &Prover{options: o}
+}
 
-// Run proves the backup each time that this member is appointed, until ctx ends.
+// Run proves the backup each time that this member is appointed, until ctx ends. It does not wait for reads of the place that
+// hang for longer than some seconds after that.
 func (p *Prover) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if row := p.options.Row(); p.mine(row, row.Proofs.Number) {
+		if row := p.options.Row(); p.mine(row, row.Proofs.Number) && p.hung.Load() <= mostHung {
 			p.try(ctx, row)
 		}
-		_ = broadcast.Pause(ctx, lookEvery)
+		_ = broadcast.Pause(ctx, p.options.LookEvery)
 	}
 }
 
@@ -89,6 +93,9 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 	found, err := p.look(ctx, row)
 	if err != nil && prove.Verdict(err) || found != nil && len(found.Damaged) > 0 {
 		found, err = p.look(ctx, row) // what is removed by rule is missing for a moment
+	}
+	if hang := p.hung.Load(); hang > 0 {
+		p.options.Logger.Warn("reads of the place of the backup hang, and were given up", "hang", hang)
 	}
 	if ctx.Err() != nil || errors.Is(err, errOver) {
 		return
@@ -120,12 +127,17 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	if row.Policy.Recipients != "" {
 		return nil, errEncrypted
 	}
-	store, done, err := p.options.Open(row.Policy.Place)
+	life := ctx
+	ctx, cancel := context.WithCancel(life)
+	defer cancel()
+	patiently := &patient{life: life, cancel: cancel, every: p.options.LookEvery, hung: &p.hung,
+		over: func() bool { return !p.mine(p.options.Row(), row.Proofs.Number) }}
+	done, err := p.open(ctx, patiently, row.Policy.Place)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	store = pace.New(store, pace.Limits{BytesPerSecond: BytesPerSecond})
+	store := pace.New(patiently, pace.Limits{BytesPerSecond: BytesPerSecond})
 	most := consensus.Index(row.Progress.Restorable.Index)
 	if most == 0 { // nothing was reported yet
 		most = math.MaxUint64
@@ -144,6 +156,24 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	return prove.Run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir, OpenEngine: p.options.OpenEngine,
 		Apply: p.options.Apply, Parallel: 1, After: row.Proofs.Proven.Base, Room: p.options.Room,
 		Rest: func() error { return p.rest(ctx, row.Proofs.Number) }}, catalog)
+}
+
+// open opens a place.
+func (p *Prover) open(ctx context.Context, s *patient, url string) (done func(), err error) {
+	type opened struct {
+		store objects.Store
+		done  func()
+	}
+	o, err := await(ctx, s, func() (o opened, err error) {
+		o.store, o.done, err = p.options.Open(url)
+		return o, err
+	}, func(o opened, err error) {
+		if err == nil {
+			o.done()
+		}
+	})
+	s.Store = o.store
+	return o.done, err
 }
 
 // rest waits as long as the work took since the last rest. Its error ends the proof.
@@ -188,7 +218,7 @@ func (p *Prover) report(ctx context.Context, row *kv.BackupRow, proof *kv.Backup
 		if err == nil {
 			return // it is applied, or refused for ever
 		}
-		_ = broadcast.Pause(ctx, lookEvery)
+		_ = broadcast.Pause(ctx, p.options.LookEvery)
 	}
 }
 
