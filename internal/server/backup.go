@@ -62,21 +62,17 @@ func (b *Backup) inScratch(ctx context.Context, use func(*replay.State) error) (
 	if b.Open != nil { // nothing that the place hides is left in the clear on this disk
 		disk = atrest.NewFS(files.Disk, atrest.NewPassingRing(time.Now()))
 	}
-	return b.restore(ctx, disk, filepath.Join(scratch, "store"), apply.Options{}, use)
+	return b.restore(ctx, replay.Options{FS: disk, Dir: filepath.Join(scratch, "store")}, use)
 }
 
-// restore restores the state into a directory that does not exist, and calls use with it before its store is closed.
-func (b *Backup) restore(
-	ctx context.Context, disk env.FS, dir string, options apply.Options, use func(*replay.State) error,
-) (*Proved, error) {
+// restore restores the state into the directory of o, which does not exist, and calls use with it before its store is closed.
+func (b *Backup) restore(ctx context.Context, o replay.Options, use func(*replay.State) error) (*Proved, error) {
 	life, end := context.WithCancel(ctx)
 	defer end()
-	options.Store = mvcc.Options{Life: life}
 	logger := slog.New(slog.DiscardHandler)
-	o := replay.Options{Store: b.Store, FS: disk, Dir: dir, Apply: options,
-		Damaged: b.Damaged, Open: b.Open, OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: disk, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
-		},
+	o.Store, o.Damaged, o.Open, o.Apply.Store = b.Store, b.Damaged, b.Open, mvcc.Options{Life: life}
+	o.OpenEngine = func(dir string) (engine.Engine, error) {
+		return engine.Open(engine.Options{FS: o.FS, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
 	}
 	if b.Progress != nil {
 		o.Progress = func(p replay.Progress) { b.Progress(p.Bytes, p.OfBytes) }
@@ -103,7 +99,8 @@ const replayCacheBytes = 128 << 20
 // into restores the state into the data directory that options name, as that of a member of a new cluster.
 func (b *Backup) into(ctx context.Context, options datadir.Options, r *restore.Request, restored *Restored) error {
 	return datadir.RestoreStore(options, func(dir string) (result *datadir.Restored, err error) {
-		restored.Proved, err = b.restore(ctx, options.FS, dir, apply.Options{MostLeases: options.Apply.MostLeases},
+		o := replay.Options{FS: options.FS, Dir: dir, Durable: true, Apply: apply.Options{MostLeases: options.Apply.MostLeases}}
+		restored.Proved, err = b.restore(ctx, o,
 			func(s *replay.State) error {
 				made, contents, err := restore.Refound(s.Machine, &s.At, r)
 				if err == nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // download reads the files of a base into the directory, several at once.
@@ -29,7 +31,7 @@ func (r *replaying) download(m *backup.Manifest) error {
 			defer func() { <-turns }()
 			f := &m.Files[i]
 			err := fetch.File(ctx, r.Store, r.plan.Base.Cluster, f, func() (io.WriteCloser, error) {
-				return r.FS.Create(r.FS.PathJoin(r.Dir, f.Name))
+				return r.create(r.FS.PathJoin(r.Dir, f.Name))
 			})
 			if err != nil {
 				cancel(err)
@@ -44,8 +46,25 @@ func (r *replaying) download(m *backup.Manifest) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return nil
+	if !r.Durable {
+		return nil
+	}
+	return durable.SyncDir(r.FS, r.Dir)
 }
+
+func (r *replaying) create(path string) (io.WriteCloser, error) {
+	file, err := r.FS.Create(path)
+	if err != nil || !r.Durable {
+		return file, err
+	}
+	return &syncedFile{file}, nil
+}
+
+// syncedFile is durable once it was closed.
+type syncedFile struct{ env.File }
+
+// Close implements io.Closer.
+func (f *syncedFile) Close() error { return errors.Join(f.Sync(), f.File.Close()) }
 
 // fetched is a segment that was read.
 type fetched struct {

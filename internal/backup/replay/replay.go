@@ -18,9 +18,11 @@ import (
 
 // Options say where a backup is, and where it is restored to.
 type Options struct {
-	Store      objects.Store
-	FS         env.FS
-	Dir        string // scratch: it is emptied first
+	Store objects.Store
+	FS    env.FS
+	Dir   string // it is emptied first
+	// Durable makes the files of the base survive a power loss before Run returns: for a store that is kept.
+	Durable    bool
 	OpenEngine func(dir string) (engine.Engine, error)
 	Apply      apply.Options
 	Open       backup.Opener // decrypts; nil: nothing that is encrypted can be read

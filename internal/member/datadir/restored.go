@@ -106,12 +106,6 @@ func restoreWith(options Options, aside string, make func(partial Options) error
 	if err == nil {
 		err = make(partial)
 	}
-	if err == nil {
-		err = durable.SyncDir(options.FS, options.FS.PathJoin(partial.Dir, snapshot.StoresDir))
-	}
-	if err == nil {
-		err = durable.SyncDir(options.FS, partial.Dir)
-	}
 	if err != nil {
 		return errors.Join(err, options.FS.RemoveAll(partial.Dir))
 	}
@@ -123,8 +117,8 @@ func restoreWith(options Options, aside string, make func(partial Options) error
 	return moveWhole(options)
 }
 
-// RestoreStore is Restore, for contents that are a store: put makes it in a directory that does not exist, durably, with no
-// cluster's rows (apply.Machine.Refound).
+// RestoreStore is Restore, for contents that are a store: put makes it in a directory that does not exist, with no cluster's
+// rows (apply.Machine.Refound), and with files that are durable.
 func RestoreStore(options Options, put func(dir string) (*Restored, error)) error {
 	return restoreWith(options, "", func(partial Options) error {
 		if err := durable.MakeDir(options.FS, options.FS.PathJoin(partial.Dir, snapshot.StoresDir)); err != nil {
@@ -134,8 +128,20 @@ func RestoreStore(options Options, put func(dir string) (*Restored, error)) erro
 		if err != nil {
 			return err
 		}
-		return WriteRestored(partial, restored)
+		return markRestored(partial, restored)
 	})
+}
+
+// markRestored marks a directory as one that was restored, once all of its store is durable: after a crash the mark says that the
+// directory is whole.
+func markRestored(options Options, r *Restored) error {
+	store := options.storeDir(firstGeneration)
+	for _, dir := range []string{store, options.FS.PathDir(store), options.Dir} {
+		if err := durable.SyncDir(options.FS, dir); err != nil {
+			return err
+		}
+	}
+	return WriteRestored(options, r)
 }
 
 func fillStore(options Options, fill func(*apply.Loader) (*Restored, error)) error {
@@ -151,5 +157,5 @@ func fillStore(options Options, fill func(*apply.Loader) (*Restored, error)) err
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	return WriteRestored(options, restored)
+	return markRestored(options, restored)
 }
