@@ -127,9 +127,11 @@ type ReportBackupRequest struct {
 	Revision      int64                  `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	StateMs       int64                  `protobuf:"varint,5,opt,name=state_ms,json=stateMs,proto3" json:"state_ms,omitempty"` // its time, in milliseconds of Unix time
 	TookMs        int64                  `protobuf:"varint,6,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
-	Entries       uint64                 `protobuf:"varint,7,opt,name=entries,proto3" json:"entries,omitempty"` // that were applied
-	Damaged       uint64                 `protobuf:"varint,8,opt,name=damaged,proto3" json:"damaged,omitempty"` // objects that are damaged, whether or not others replace them
-	Why           string                 `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`          // it failed, or the first damaged object
+	Entries       uint64                 `protobuf:"varint,7,opt,name=entries,proto3" json:"entries,omitempty"`   // that were applied
+	Damaged       uint64                 `protobuf:"varint,8,opt,name=damaged,proto3" json:"damaged,omitempty"`   // objects that are damaged, whether or not others replace them
+	Why           string                 `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`            // it failed, or the first damaged object
+	Cluster       uint64                 `protobuf:"fixed64,10,opt,name=cluster,proto3" json:"cluster,omitempty"` // whose backup was read: the place may have those of several
+	Sum           uint64                 `protobuf:"fixed64,11,opt,name=sum,proto3" json:"sum,omitempty"`         // of the chain of hashes at the state
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +227,20 @@ func (x *ReportBackupRequest) GetWhy() string {
 		return x.Why
 	}
 	return ""
+}
+
+func (x *ReportBackupRequest) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
+	}
+	return 0
+}
+
+func (x *ReportBackupRequest) GetSum() uint64 {
+	if x != nil {
+		return x.Sum
+	}
+	return 0
 }
 
 type StopBackupRequest struct {
@@ -910,7 +926,7 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\fin_the_clear\x18\v \x01(\bR\n" +
 	"inTheClear\x12*\n" +
 	"\x0everify_seconds\x18\x1e \x01(\x03H\x00R\rverifySeconds\x88\x01\x01B\x11\n" +
-	"\x0f_verify_seconds\"\xef\x01\n" +
+	"\x0f_verify_seconds\"\x9b\x02\n" +
 	"\x13ReportBackupRequest\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12\x16\n" +
 	"\x06proven\x18\x02 \x01(\bR\x06proven\x12\x14\n" +
@@ -920,7 +936,10 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\atook_ms\x18\x06 \x01(\x03R\x06tookMs\x12\x18\n" +
 	"\aentries\x18\a \x01(\x04R\aentries\x12\x18\n" +
 	"\adamaged\x18\b \x01(\x04R\adamaged\x12\x10\n" +
-	"\x03why\x18\t \x01(\tR\x03why\"\x13\n" +
+	"\x03why\x18\t \x01(\tR\x03why\x12\x18\n" +
+	"\acluster\x18\n" +
+	" \x01(\x06R\acluster\x12\x10\n" +
+	"\x03sum\x18\v \x01(\x06R\x03sum\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
 	"\x13BackupStatusRequest\"\xd0\x06\n" +
 	"\fBackupStatus\x12\x1e\n" +

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/backup/backuptest"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/undelete/undeletetest"
 )
@@ -16,6 +17,7 @@ import (
 func TestBackup_undelete(t *testing.T) {
 	dir, heads := shipped(t, 12)
 	m := undeletetest.Start(t)
+	m.Cluster = uint64(backuptest.Cluster)
 	m.Set("k3", strings.Repeat("v", 100), 0)
 	m.Set("k4", "new", 0)
 	m.Forget(3)
@@ -56,6 +58,21 @@ func TestBackup_undelete(t *testing.T) {
 		if status != row.status || !strings.Contains(errs, row.say) {
 			t.Errorf("%v: %d %s", row.more, status, errs)
 		}
+	}
+	m.Cluster++ // as a cluster that was restored from the backup
+	status, _, errs = quorate(t, append(args, "--yes")...)
+	if status != command.StatusRefused || !strings.Contains(errs, "nothing of this cluster (abcdf0) yet; of another one, [abcdef]") {
+		t.Errorf("another cluster: %d %s", status, errs)
+	}
+	if status, _, errs = quorate(t, append(args, "--yes", "--cluster", "abcdef")...); status != 0 {
+		t.Errorf("another cluster that is named: %d %s", status, errs)
+	}
+	diff := []string{"snapshot", "diff", "--from", "file://" + dir, "--scratch", scratch, "--at", "entry:4", "--at", "latest", "--endpoints", m.Address}
+	if status, _, errs = quorate(t, diff...); status != command.StatusRefused || !strings.Contains(errs, "nothing of this cluster") {
+		t.Errorf("diff of another cluster: %d %s", status, errs)
+	}
+	if status, _, errs = quorate(t, append(diff, "--cluster", "abcdef")...); status != 0 {
+		t.Errorf("diff of another cluster that is named: %d %s", status, errs)
 	}
 	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
 		t.Errorf("left in the scratch directory: %v %v", left, err)

@@ -19,7 +19,7 @@ const testRecipient = "age1k0xkuylettylk8x7lg4hy39a34kfe88kx3wwdzw4f20ghhjkgu6sn
 // Ensure that every user sees the backup, that only root starts and stops it, and that a policy that makes no sense, or has a
 // secret, is refused by an error that does not repeat it, and changes nothing.
 func TestBackup_policies(t *testing.T) {
-	_, root, alice, nobody := secured(t)
+	s, root, alice, nobody := secured(t)
 	ctx := waitContext(t)
 	as := func(c *clientv3.Client) quoratepb.BackupClient {
 		if _, err := c.AuthStatus(ctx); err != nil {
@@ -67,7 +67,7 @@ func TestBackup_policies(t *testing.T) {
 		got.GetNowMs() == 0 || got.GetKeep() != "all" || got.GetVerifySeconds() != 86400 {
 		t.Errorf("started: %v, %v", got, err)
 	}
-	reports(t, map[string]quoratepb.BackupClient{"alice": as(alice), "nobody": as(nobody)}, api, dir.Place)
+	reports(t, s, map[string]quoratepb.BackupClient{"alice": as(alice), "nobody": as(nobody)}, api, dir.Place)
 	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600, VerifySeconds: new(int64(0)),
 		Recipients: []string{testRecipient}})
 	if err != nil || len(got.GetRecipients()) != 1 || got.GetRecipients()[0] != testRecipient ||
@@ -101,30 +101,43 @@ func TestBackup_policies(t *testing.T) {
 
 // reports ensures that root alone reports how a try to prove the backup ended, that the row names root, and that what cannot be
 // is refused.
-func reports(t *testing.T, others map[string]quoratepb.BackupClient, root quoratepb.BackupClient, place string) {
+func reports(t *testing.T, s *server, others map[string]quoratepb.BackupClient, root quoratepb.BackupClient, place string) {
 	t.Helper()
 	ctx := waitContext(t)
-	proven := &quoratepb.ReportBackupRequest{Place: place, Proven: true, Index: 1, Revision: 1, TookMs: 7, Entries: 3}
+	const own = uint64(testCluster)
+	machine, release := s.backend.Machine()
+	mark, kept := machine.ChainAt(1)
+	release()
+	if !kept || mark.Index != 1 {
+		t.Fatalf("the chain has %+v", mark)
+	}
+	proven := &quoratepb.ReportBackupRequest{Place: place, Cluster: own, Proven: true, Index: 1, Sum: mark.Sum, Revision: 1, TookMs: 7,
+		Entries: 3}
 	for name, client := range others {
 		if _, err := client.Report(ctx, proven); err == nil {
 			t.Errorf("%s reports", name)
 		}
 	}
 	for want, wrong := range map[*quoratepb.ReportBackupRequest]codes.Code{
-		{Place: place}: codes.InvalidArgument,
-		{Place: place, Proven: true, Index: 1, Why: "w"}:      codes.InvalidArgument,
-		{Place: "file:///other", Why: "w"}:                    codes.FailedPrecondition,
-		{Place: "s3://key:hidden@b/p", Why: "w"}:              codes.InvalidArgument,
-		{Place: place, Proven: true, Index: 1 << 40}:          codes.FailedPrecondition,
-		{Place: place, Proven: true, Index: 1, Revision: 1e6}: codes.FailedPrecondition,
-		{Place: place, Proven: true}:                          codes.FailedPrecondition,
-		{Place: place, Why: "w", TookMs: -1}:                  codes.InvalidArgument,
+		{Place: place}:                             codes.InvalidArgument,
+		{Place: place, Cluster: own}:               codes.InvalidArgument,
+		{Place: place, Why: "w"}:                   codes.InvalidArgument,
+		{Place: place, Cluster: own + 1, Why: "w"}: codes.FailedPrecondition,
+		{Place: place, Cluster: own, Proven: true, Index: 1, Sum: mark.Sum, Why: "w"}:      codes.InvalidArgument,
+		{Place: place, Cluster: own, Proven: true, Index: 1, Sum: mark.Sum + 1}:            codes.FailedPrecondition,
+		{Place: "file:///other", Cluster: own, Why: "w"}:                                   codes.FailedPrecondition,
+		{Place: "s3://key:hidden@b/p", Cluster: own, Why: "w"}:                             codes.InvalidArgument,
+		{Place: place, Cluster: own, Proven: true, Index: 1 << 40}:                         codes.FailedPrecondition,
+		{Place: place, Cluster: own, Proven: true, Index: 1, Sum: mark.Sum, Revision: 1e6}: codes.FailedPrecondition,
+		{Place: place, Cluster: own, Proven: true}:                                         codes.FailedPrecondition,
+		{Place: place, Cluster: own, Why: "w", TookMs: -1}:                                 codes.InvalidArgument,
 	} {
 		if _, err := root.Report(ctx, want); status.Code(err) != wrong || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%v: %v", want, err)
 		}
 	}
-	if got, err := root.Report(ctx, &quoratepb.ReportBackupRequest{Place: place, Why: "object log/1: gone\x1b", Damaged: 1}); err != nil ||
+	if got, err := root.Report(ctx, &quoratepb.ReportBackupRequest{Place: place, Cluster: own, Why: "object log/1: gone\x1b",
+		Damaged: 1}); err != nil ||
 		!got.GetVerified().GetFailed() || got.GetVerified().GetBy() != "root" || got.GetProven() != nil {
 		t.Errorf("failed: %v, %v", got, err)
 	}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -42,8 +43,10 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 	if _, err := place.Parse(r.GetPlace()); err != nil {
 		return refuse(codes.InvalidArgument, err.Error())
 	}
+	own := b.options.Member.Cluster()
 	machine, release := b.options.Member.Machine()
 	applied, revision := machine.Applied().Index, machine.Store().Revision()
+	mark, kept := machine.ChainAt(consensus.Index(r.GetIndex()))
 	release()
 	switch {
 	case row.Generation == 0:
@@ -51,11 +54,19 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 	case !place.SameURL(r.GetPlace(), row.Policy.Place):
 		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+row.Policy.Place+", and another place was verified: "+
 			"nothing was noted")
+	case r.GetCluster() == 0:
+		return refuse(codes.InvalidArgument, "say which cluster's backup was verified")
+	case r.GetCluster() != uint64(own):
+		return refuse(codes.FailedPrecondition, fmt.Sprintf("the backup of cluster %x was verified, and this is cluster %v: "+
+			"nothing was noted; give --cluster %[2]v", r.GetCluster(), own))
 	case r.GetProven() == (r.GetWhy() != "") && r.GetDamaged() == 0:
 		return refuse(codes.InvalidArgument, "say that a state was proven, or why none was")
 	case r.GetProven() && (r.GetIndex() == 0 || consensus.Index(r.GetIndex()) > applied ||
 		kv.Revision(r.GetRevision()) > revision):
 		return refuse(codes.FailedPrecondition, "the state that was proven is none that this cluster had: nothing was noted")
+	case r.GetProven() && kept && mark.Index == consensus.Index(r.GetIndex()) && mark.Sum != r.GetSum():
+		return refuse(codes.FailedPrecondition, fmt.Sprintf("the place has another history of this cluster: entry %d has the sum "+
+			"%016x there, and %016x here; nothing was noted", r.GetIndex(), r.GetSum(), mark.Sum))
 	case r.GetTookMs() < 0 || r.GetStateMs() < 0 || r.GetRevision() < 0:
 		return refuse(codes.InvalidArgument, "no number is negative")
 	}

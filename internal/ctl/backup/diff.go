@@ -22,7 +22,8 @@ const diffHelp = `Show which keys were added, changed and removed between two st
 
 With --from the states are of a continuous backup: each is restored into a scratch directory, and proved, so a large cluster
 takes time and room for two of them. Without, they are revisions of the cluster that is running, which it must still have:
-since the last compaction.
+since the last compaction. With --from and --endpoints the backup must be that of the cluster there, unless --cluster names
+another one, such as the one from before a restore.
 
 The first --at is the older state, and the second the newer one; of a backup also latest, times (RFC 3339) and entry:INDEX.
 PREFIX bounds the keys; without it all are compared. The status is 0 whether or not there is a difference.`
@@ -61,6 +62,11 @@ func NewDiff(s command.Streams, read Reader) *cobra.Command {
 				return command.Usagef("--keys %d: give how many keys to print", d.keys)
 			}
 			if d.past.Given() {
+				if cmd.Flags().Changed("endpoints") {
+					if err := d.Do(cmd.Context(), d.past.Of); err != nil {
+						return err
+					}
+				}
 				return d.ofBackup(cmd.Context())
 			}
 			return d.ofCluster(cmd.Context())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,6 +21,8 @@ import (
 // fakeBackup serves the service Backup with answers of a test.
 type fakeBackup struct {
 	quoratepb.UnimplementedBackupServer
+	pb.UnimplementedClusterServer
+	cluster uint64
 	status  *quoratepb.BackupStatus
 	started []*quoratepb.StartBackupRequest
 	refusal error
@@ -39,6 +42,11 @@ func (f *fakeBackup) Stop(context.Context, *quoratepb.StopBackupRequest) (*quora
 	return f.status, f.refusal
 }
 
+// MemberList tells the id of the cluster.
+func (f *fakeBackup) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: f.cluster}}, nil
+}
+
 // serve starts the server, and returns a function that runs `quorate backup` against it.
 func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
 	t.Helper()
@@ -48,6 +56,7 @@ func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
 	}
 	server := grpc.NewServer()
 	quoratepb.RegisterBackupServer(server, f)
+	pb.RegisterClusterServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return func(args ...string) ctltest.Result {
@@ -207,4 +216,17 @@ func TestSource_ofTheCluster(t *testing.T) {
 	if got.Status != command.StatusUsage || !strings.Contains(got.Err, "--from URL; or --endpoints") {
 		t.Errorf("neither: %+v", got)
 	}
+}
+
+// Ensure that a command which finds the place by the running cluster reads the backup of that cluster, and never takes that of another
+// one that is alone in the place, unless --cluster names it.
+func TestSource_ofAnotherCluster(t *testing.T) {
+	dir, _ := shipped(t, 7)
+	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, Place: "file://" + dir}, cluster: cluster}
+	run := f.serve(t)
+	said(t, run("list"), "cluster abcdef\n")
+	f.cluster = 0xb
+	run("list").Want(t, command.StatusRefused, "", "has nothing of this cluster (b) yet; of another one, [abcdef]")
+	said(t, run("list", "--cluster", "abcdef"), "cluster abcdef\n")
+	said(t, run("list", "--from", "file://"+dir), "cluster abcdef\n")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -20,11 +21,15 @@ const mostWhy = 500
 // report tells the cluster how a verification ended: what it proved, or what is wrong with the backup. Where it failed for
 // another reason nothing is told.
 func report(ctx context.Context, c *command.Connection, s *source, took time.Duration, p *snapshot.Proof, failed error) error {
-	r := &quoratepb.ReportBackupRequest{Place: s.at.String(), TookMs: took.Milliseconds()}
+	r := &quoratepb.ReportBackupRequest{Place: s.at.String(), TookMs: took.Milliseconds(),
+		Cluster: uint64(s.catalog.Cluster)}
 	switch damage, unreachable := (*fetch.DamageError)(nil), (*backup.UnreachableError)(nil); {
 	case failed == nil:
 		at, err := time.Parse(time.RFC3339Nano, p.Time)
 		if err != nil {
+			return err
+		}
+		if r.Sum, err = strconv.ParseUint(p.Sum, 16, 64); err != nil {
 			return err
 		}
 		r.Proven, r.Index, r.Revision, r.StateMs = true, p.Entry, p.Revision, max(0, at.UnixMilli())

@@ -41,7 +41,7 @@ type source struct {
 	// identities are files; reads decrypts with them, and is nil if there are none.
 	identities []string
 	reads      backup.Opener
-	running    consensus.ClusterID // that named the place; zero: the command line did
+	running    consensus.ClusterID // whose backup is meant, unless --cluster says otherwise; zero: nobody asked the cluster
 
 	at      *place.Place
 	store   *place.Store
@@ -57,7 +57,8 @@ func (c *source) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…, see quorate backup check "+
 		"--help; without it, --endpoints of the running cluster say where its backup goes")
 	c.addIdentity(cmd.Flags())
-	cmd.Flags().StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
+	cmd.Flags().StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several, or none of the cluster "+
+		"at --endpoints")
 }
 
 func (c *source) addClient() { c.conn.AddClientTo(c.cmd) }
@@ -111,11 +112,7 @@ func (c *source) ask(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		header, err := client.MemberList(ctx)
-		if err == nil {
-			c.running = consensus.ClusterID(header.Header.ClusterId)
-		}
-		return nil // the id only chooses between several backups at one place
+		return c.Of(ctx, client)
 	})
 	switch {
 	case err != nil:
@@ -141,6 +138,18 @@ func (c *source) ask(ctx context.Context) error {
 	return nil
 }
 
+// Of asks the cluster of a client for its id: the backup of another one is taken only if --cluster names it.
+func (c *source) Of(ctx context.Context, client *clientv3.Client) error {
+	if c.cluster != "" {
+		return nil
+	}
+	answer, err := client.MemberList(ctx)
+	if err == nil {
+		c.running = consensus.ClusterID(answer.Header.GetClusterId())
+	}
+	return err
+}
+
 // list lists what the place has of a cluster; zero: of the one that it has. Of several it returns nothing if c.lists.
 func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Catalog, error) {
 	if id == 0 {
@@ -153,6 +162,9 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 				"the first base is complete", c.at)
 		case slices.Contains(found, c.running):
 			found = []consensus.ClusterID{c.running}
+		case c.running != 0:
+			return nil, command.Refused(fmt.Errorf("%s has nothing of this cluster (%v) yet; of another one, %v: if the backup of that "+
+				"is meant, such as the one from before a restore, give --cluster with its id", c.at, c.running, found))
 		case len(found) > 1:
 			several, err := endsOf(ctx, c.store, found)
 			if err != nil {

@@ -31,7 +31,8 @@ seconds: what was written in the seconds before the time may be left out. The pl
 
 The history goes back to the last compaction. Before it, --from-backup URL takes the keys from a state of a continuous
 backup: the one of --at (latest, a time, a revision, or entry:INDEX), which is restored into a scratch directory and proved
-first. An empty PREFIX ('') means all keys.`
+first. It is the backup of this cluster unless --cluster names another one: a restored cluster has another id than the one
+whose backup it was restored from, so keys from that backup need --cluster. An empty PREFIX ('') means all keys.`
 
 const example = `  quorate undelete /app/ --dry-run
   quorate undelete /app/
@@ -79,6 +80,9 @@ func (w *work) run(ctx context.Context) error {
 	}
 	defer client.Close()
 	if w.past.Given() {
+		if err := w.identify(ctx, client); err != nil {
+			return err
+		}
 		return w.past.Use(ctx, func(past undelete.Past, of *snapshot.Proof) error {
 			w.of = of
 			return w.restore(ctx, client, past)
@@ -88,6 +92,15 @@ func (w *work) run(ctx context.Context) error {
 		return err
 	}
 	return w.restore(ctx, client, nil)
+}
+
+// identify makes the backup that of the cluster at --endpoints, unless --cluster names one.
+func (w *work) identify(ctx context.Context, client *clientv3.Client) error {
+	bounded, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	bounded, release := command.CancelIfRefused(bounded, client.Endpoints())
+	defer release()
+	return w.Explain(ctx, w.past.Of(bounded, client), client.Endpoints())
 }
 
 // restore plans, asks and restores: from a state of a backup, or from the cluster's history if past is nil.

@@ -22,9 +22,11 @@ import (
 // Member is a member. Its exported fields are set before it is asked.
 type Member struct {
 	pb.UnimplementedKVServer
+	pb.UnimplementedClusterServer
 	quoratepb.UnimplementedHistoryServer
 
 	Address string
+	Cluster uint64 // its id
 	// MaxOps and MaxBytes bound transactions: etcd's "too many operations" and "request is too large".
 	MaxOps, MaxBytes int
 	PageKeys         int // of an answer of Deleted
@@ -54,6 +56,7 @@ func Start(t testing.TB) *Member {
 		keys: map[string][]*mvccpb.KeyValue{}}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
 	pb.RegisterKVServer(server, m)
+	pb.RegisterClusterServer(server, m)
 	quoratepb.RegisterHistoryServer(server, m)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
@@ -69,6 +72,11 @@ func (m *Member) Conn(t testing.TB) *grpc.ClientConn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
+}
+
+// MemberList implements pb.ClusterServer: it tells the id of the cluster, and no members.
+func (m *Member) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: m.Cluster}}, nil
 }
 
 // Set writes a key.
