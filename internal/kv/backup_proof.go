@@ -17,7 +17,7 @@ type BackupProof struct {
 	Point   BackupPoint // the newest state that was restored
 	Bases   uint64      // that were compared with the log
 	Entries uint64      // that were applied, with the cluster's sums
-	Base    [32]byte    // hash of the newest base that was compared
+	Base    [32]byte    // hash of the base at which the next proof begins: those before it were compared
 	Damaged uint64      // objects that are damaged, whether or not others replace them
 	Why     string      // it failed or was not tried, or the first damaged object
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -33,11 +34,14 @@ type Options struct {
 
 // Proof is what a Run has found.
 type Proof struct {
-	At      backup.Head // the newest state, which was restored
-	Base    backup.Base // the newest base that was compared, or from which the restore began
-	Bases   int         // that were compared with a replay of the log
-	Entries int         // that were applied, and had the cluster's sums
-	Damaged []error     // objects that are missing, damaged, or differ, though the newest state was restored by others
+	At    backup.Head     // the newest state, which was restored
+	Since consensus.Index // at which its chain begins: sums of chains that begin elsewhere cannot be compared
+	// Base is the last one before which no base was left out: each of those after Options.After was compared, or lies behind a gap
+	// of which there is a note. The next proof begins there.
+	Base    backup.Base
+	Bases   int     // that were compared with a replay of the log
+	Entries int     // that were applied, and had the cluster's sums
+	Damaged []error // objects that are missing, damaged, or differ, though the newest state was restored by others
 }
 
 // ErrContents means that a base has not the contents to which the log leads from the base before it.
@@ -49,7 +53,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error
 	if err := o.FS.RemoveAll(o.Dir); err != nil {
 		return nil, err
 	}
-	r := &run{Options: &o, ctx: ctx, catalog: c, proof: &Proof{}}
+	r := &run{Options: &o, ctx: ctx, catalog: c, proof: &Proof{}, passes: true}
 	defer func() { err = errors.Join(err, r.drop(), o.FS.RemoveAll(o.Dir)) }()
 	bases, err := r.bases()
 	if err != nil {
@@ -58,8 +62,9 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error
 	if err := r.compare(bases); err != nil {
 		return nil, err
 	}
-	err = r.newest(&bases[len(bases)-1])
+	err = r.newest()
 	if err == nil && !r.differs {
+		r.proof.Since = r.state.Machine.Chain().Since
 		return r.proof, r.drop()
 	}
 	return nil, errors.Join(append(r.proof.Damaged, err)...)
@@ -84,6 +89,8 @@ type run struct {
 	catalog *backup.Catalog
 	proof   *Proof
 	differs bool // a base has other contents
+	first   bool // no base was proven before
+	passes  bool // no base was left out so far
 
 	state  *opened // nil: none is open
 	stores int     // that were opened so far: each has its directory
@@ -121,8 +128,8 @@ func (r *run) bases() ([]backup.Base, error) {
 		before = nil
 	case first >= 0:
 		before = before[first:]
-	case len(before) > 1:
-		before = before[len(before)-1:]
+	default:
+		r.first, before = true, before[max(len(before)-1, 0):]
 	}
 	return append(before, plan.Base), nil
 }
@@ -130,11 +137,13 @@ func (r *run) bases() ([]backup.Base, error) {
 // compare compares each base with the replay from the one before it. At its end r.state, if there is one, is that of the last
 // base. The error ends the proof; damage does not.
 func (r *run) compare(bases []backup.Base) error {
+	r.proof.Base = bases[0]
 	for i := 1; i < len(bases); i++ {
 		if err := r.reach(&bases[i-1], &bases[i]); err != nil {
 			return err
 		}
 		if r.state == nil {
+			r.passed(&bases[i])
 			continue // a gap, another history, or damage: the next base begins anew
 		}
 		own, err := r.restore(&bases[i], backup.Target{Index: bases[i].Index})
@@ -142,6 +151,7 @@ func (r *run) compare(bases []backup.Base) error {
 			if err = r.noted(err); err != nil {
 				return err
 			}
+			r.passes = false
 			continue
 		}
 		same, err := r.same(own)
@@ -160,9 +170,27 @@ func (r *run) compare(bases []backup.Base) error {
 		if err := r.drop(); err != nil {
 			return errors.Join(err, r.close(own))
 		}
-		r.state, r.proof.Base = own, bases[i]
+		r.state = own
+		r.passed(&bases[i])
 	}
 	return nil
+}
+
+// passed makes a base the one at which the next proof begins, unless one before it was left out: damage is named again.
+func (r *run) passed(base *backup.Base) {
+	if r.passes {
+		r.proof.Base = *base
+	}
+}
+
+// removed reports whether the log that is missing is known to be: by the note of a gap, or of what retention removed.
+func (r *run) removed(e *backup.UnreachableError) bool {
+	for _, g := range r.catalog.Gaps {
+		if g.After < e.Breaks && e.Breaks < g.Until {
+			return true
+		}
+	}
+	return r.catalog.Kept != nil && e.Breaks <= r.catalog.Kept.Floor
 }
 
 // reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there.
@@ -176,10 +204,12 @@ func (r *run) reach(from, to *backup.Base) (err error) {
 	switch unreachable := (*backup.UnreachableError)(nil); {
 	case err == nil && r.state.At.Point == to.Point:
 		return nil
-	case errors.As(err, &unreachable) && !damaged(err): // a gap: there is a note of it
-		err = nil
-	case err != nil:
-		err = r.noted(err)
+	case err == nil: // another history: after a recovery the log went on elsewhere
+		r.passes = r.passes && (r.first || from.Epoch != to.Epoch)
+	case errors.As(err, &unreachable) && !damaged(err): // a gap
+		r.passes, err = r.passes && (r.first || r.removed(unreachable)), nil
+	default:
+		r.passes, err = false, r.noted(err)
 	}
 	return errors.Join(err, r.drop())
 }
@@ -194,10 +224,7 @@ func (r *run) noted(err error) error {
 }
 
 // newest restores the newest state: from the last base, or by whatever else leads there.
-func (r *run) newest(last *backup.Base) error {
-	if r.proof.Bases == 0 {
-		r.proof.Base = *last
-	}
+func (r *run) newest() error {
 	if r.state != nil {
 		err := r.extend(backup.Target{})
 		if err == nil {

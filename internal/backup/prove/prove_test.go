@@ -202,3 +202,39 @@ func TestRun_ends(t *testing.T) {
 		t.Errorf("got %v, after %d rests", err, rests)
 	}
 }
+
+// The next proof begins at no base that lies behind damage, so that it names the damage again: behind a note of a gap it does.
+func TestRun_damageIsNamedAgain(t *testing.T) {
+	s := ships(t)
+	c := s.catalog()
+	n := len(c.Bases)
+	after, last := c.Bases[n-3], c.Bases[n-1]
+	var damaged backup.Stored // between the first two of three bases
+	for _, segment := range c.Segments {
+		if segment.End.Index == c.Bases[n-2].Index-2 {
+			damaged = segment
+		}
+	}
+	name := damaged.String()
+	content, _ := s.place.Bytes(name)
+	o := s.options()
+	o.After = after.Hash
+	s.place.Flip(name, len(content)/2)
+	for try := range 2 {
+		p, err := s.prove(o)
+		if err != nil || p.Base != after || p.Bases != 1 || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), name) {
+			t.Fatalf("try %d: got %+v, %v", try, p, err)
+		}
+		o.After = p.Base.Hash
+	}
+	s.place.Remove(name)
+	if p, err := s.prove(o); err != nil || p.Base != after {
+		t.Errorf("an object is gone: got %+v, %v", p, err)
+	}
+	g := backup.Gap{Cluster: backup.Hex(backuptest.Cluster), After: damaged.First - 1, Until: damaged.End.Index + 1, Time: backuptest.Begun}
+	gap, note := g.Encode()
+	s.put(gap.String(), note)
+	if p, err := s.prove(o); err != nil || p.Base != last {
+		t.Errorf("a gap: got %+v, %v", p, err)
+	}
+}
