@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
@@ -40,10 +42,22 @@ func (s *Server) startProver(context.Context, Options) error {
 		},
 		Apply: apply.Options{MostLeases: s.budgets.Starts(), Store: mvcc.Options{Life: s.ctx, CacheBytes: -1,
 			Census: census.Options{LogBytes: leastTable, IntervalBytes: leastTable}}},
-		Room: s.roomToProve, SegmentBytes: total / provingSegment, Clock: env.WallClock{}, Logger: s.logger,
+		Room: s.roomToProve, SegmentBytes: total / provingSegment, Chain: s.chainAt, Again: provingAgain, Clock: env.WallClock{}, Logger: s.logger,
 	})
 	s.wg.Go(func() { proves.Run(s.ctx) })
 	return nil
+}
+
+// provingAgain is how long the second look at a place waits.
+const provingAgain = 5 * time.Second
+
+// chainAt returns what this member has applied, and the hash at an index.
+func (s *Server) chainAt(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool) {
+	machine, release := s.member.Machine()
+	defer release()
+	applied = machine.Applied().Index // first: the chain has it then
+	mark, known = machine.ChainAt(index)
+	return applied, mark, known
 }
 
 // roomToProve refuses a proof that would take more than half of the disk's room beside the reserve, or that goes on while the

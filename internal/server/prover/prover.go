@@ -42,11 +42,17 @@ type Options struct {
 	// SegmentBytes is the largest segment that there is memory for, as it is at the place.
 	SegmentBytes int64
 	LookEvery    time.Duration // between two looks whether this member is appointed; zero: a second
-	Clock        env.Clock
-	Logger       *slog.Logger
+	// Chain returns what this member has applied, and the hash at an index, as apply.Machine.ChainAt.
+	Chain func(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool)
+	// Again is how long a second look waits.
+	Again  time.Duration
+	Clock  env.Clock
+	Logger *slog.Logger
 }
 
 const (
+	lookOften   = 100 * time.Millisecond // whether an entry is applied
+	mostBehind  = 10 * time.Second
 	reportLimit = 5 * time.Second
 	// BytesPerSecond is how fast the place is read.
 	BytesPerSecond = 32 << 20
@@ -90,9 +96,14 @@ func (p *Prover) mine(row *kv.BackupRow, number uint64) bool {
 func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 	began := p.options.Clock.Now()
 	p.options.Logger.Info("proves the backup by a restore", "try", row.Proofs.Number, "place", row.Policy.Place)
+	reported := row.Progress.Restorable.Index
 	found, err := p.look(ctx, row)
-	if err != nil && prove.Verdict(err) || found != nil && len(found.Damaged) > 0 {
-		found, err = p.look(ctx, row) // what is removed by rule is missing for a moment
+	if err != nil && prove.Verdict(err) || found != nil && (len(found.Damaged) > 0 || uint64(found.At.Index) < reported) {
+		_ = broadcast.Pause(ctx, p.options.Again) // what is removed by rule is missing for a moment
+		found, err = p.look(ctx, row)
+	}
+	if err == nil {
+		err = p.caughtUp(ctx, found.At.Index)
 	}
 	if hang := p.hung.Load(); hang > 0 {
 		p.options.Logger.Warn("reads of the place of the backup hang, and were given up", "hang", hang)
@@ -101,10 +112,14 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 		return
 	}
 	proof := proofOf(found, err)
-	if reported := row.Progress.Restorable.Index; proof.Proven && proof.Point.Index < reported {
-		proof.Proven, proof.Failed, proof.Damaged = false, true, proof.Damaged+1
-		proof.Why = fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
-			proof.Point.Index, reported)
+	switch {
+	case !proof.Proven:
+	case proof.Point.Index < reported:
+		fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
+			proof.Point.Index, reported))
+	case p.otherHistory(found):
+		fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there",
+			proof.Point.Index))
 	}
 	now := p.options.Clock.Now()
 	proof.At, proof.Took = now.UnixMilli(), max(0, now.Sub(began).Milliseconds())
@@ -120,6 +135,27 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 		p.options.Logger.Warn("the backup could not be proven yet", "why", proof.Why)
 	}
 	p.report(ctx, row, &proof)
+}
+
+// caughtUp waits a while until this member has applied an entry. The error says that it has not.
+func (p *Prover) caughtUp(ctx context.Context, index consensus.Index) error {
+	for until := p.options.Clock.Now().Add(mostBehind); ; {
+		applied, _, _ := p.options.Chain(index)
+		switch {
+		case applied >= index || ctx.Err() != nil:
+			return nil
+		case !p.options.Clock.Now().Before(until):
+			return fmt.Errorf("the place leads to entry %d, and this member, which cannot compare it, has applied %d entries so far",
+				index, applied)
+		}
+		_ = broadcast.Pause(ctx, lookOften)
+	}
+}
+
+// otherHistory reports whether the state that was proven is none that this member had.
+func (p *Prover) otherHistory(found *prove.Proof) bool {
+	_, mark, known := p.options.Chain(found.At.Index)
+	return known && mark.Index == found.At.Index && mark.Since == found.Since && mark.Sum != found.At.Sum
 }
 
 // look proves what the place has now.
@@ -206,6 +242,11 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 		proof.Why = cut(found.Damaged[0].Error())
 	}
 	return proof
+}
+
+// fail makes a proof one of damage.
+func fail(proof *kv.BackupProof, why string) {
+	proof.Proven, proof.Failed, proof.Damaged, proof.Why = false, true, proof.Damaged+1, why
 }
 
 // report says how a try ended, until the cluster has it or does not want it.

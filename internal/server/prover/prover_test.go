@@ -1,6 +1,7 @@
 package prover_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,7 +15,9 @@ import (
 	"github.com/quorate/quorate/internal/backup/backuptest"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/server/prover"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -31,6 +34,9 @@ type member struct {
 	o     prover.Options
 	ended context.CancelFunc
 	room  error
+
+	ahead     consensus.Index // applied entries behind those that were shipped
+	otherwise uint64          // added to the sum of the own chain
 }
 
 func newMember(t *testing.T) *member {
@@ -45,8 +51,9 @@ func newMember(t *testing.T) *member {
 		Proofs: kv.BackupProofs{Number: 7, Member: 3}}
 	m.o = prover.Options{Cluster: backuptest.Cluster, Member: 3, Row: func() *kv.BackupRow { return m.row },
 		Propose: m.apply, FS: files.Disk, Dir: filepath.Join(t.TempDir(), "proved"),
-		Open:         func(string) (objects.Store, func(), error) { return m.place, func() {}, nil },
-		OpenEngine:   func(dir string) (engine.Engine, error) { return engine.Open(engine.Options{FS: files.Disk, Dir: dir}) },
+		Open:       func(string) (objects.Store, func(), error) { return m.place, func() {}, nil },
+		OpenEngine: func(dir string) (engine.Engine, error) { return engine.Open(engine.Options{FS: files.Disk, Dir: dir}) },
+		Chain:      m.chainAt, Again: time.Millisecond,
 		Room:         func(int64) error { return m.room },
 		SegmentBytes: 1 << 20, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler)}
 	return m
@@ -60,6 +67,12 @@ func (m *member) apply(_ context.Context, command *kv.Command) (kv.Result, error
 	m.row = &next
 	m.ended()
 	return kv.Result{}, nil
+}
+
+// chainAt is the chain of a member that has applied all that was shipped.
+func (m *member) chainAt(index consensus.Index) (consensus.Index, apply.ChainMark, bool) {
+	last := m.heads[len(m.heads)-1]
+	return last.Index + m.ahead, apply.ChainMark{Index: last.Index, Sum: last.Sum + m.otherwise}, index == last.Index
 }
 
 // try runs the Prover until it has reported, and returns what the row says then.
@@ -112,6 +125,11 @@ func TestProver_Run_fails(t *testing.T) {
 		t.Errorf("the end is gone: %+v", got)
 	}
 	m.row.Progress.Restorable.Index = 0
+	m.otherwise = 1
+	if got := m.try(); !got.Failed || got.Proven || !strings.Contains(got.Why, "another history of this cluster: entry 12 has another sum there") {
+		t.Errorf("another history: %+v", got)
+	}
+	m.otherwise = 0
 	m.place.Flip(name, len(content)/2)
 	for _, base := range m.catalog().Bases[1:] {
 		m.place.Remove(base.String())
@@ -174,4 +192,62 @@ func (m *member) catalog() *backup.Catalog {
 		m.t.Fatal(err)
 	}
 	return c
+}
+
+// Ensure that a state which this member has not applied yet is waited for, and neither proven nor damage if it does not come; and
+// that one which this member knows no sum of is proven.
+func TestProver_Run_behind(t *testing.T) {
+	m := newMember(t)
+	applied, looks := consensus.Index(3), 0
+	m.o.Chain = func(index consensus.Index) (consensus.Index, apply.ChainMark, bool) {
+		if looks++; looks == 3 {
+			applied = 12
+		}
+		return applied, apply.ChainMark{Index: 8, Sum: 1}, true
+	}
+	if got := m.try(); !got.Proven || looks < 3 {
+		t.Errorf("it comes: %+v, %d looks", got, looks)
+	}
+	clock := &skips{WallClock: env.WallClock{}}
+	m.o.Clock = clock
+	m.o.Chain = func(index consensus.Index) (consensus.Index, apply.ChainMark, bool) {
+		clock.by += 6 * time.Second
+		return 11, apply.ChainMark{Index: 11, Sum: 1}, true
+	}
+	if got := m.try(); got.Proven || got.Failed || !strings.Contains(got.Why, "this member, which cannot compare it, has applied 11") {
+		t.Errorf("it does not come: %+v", got)
+	}
+}
+
+// skips is a clock that a test moves on.
+type skips struct {
+	env.WallClock
+	by time.Duration
+}
+
+func (s *skips) Now() time.Time { return s.WallClock.Now().Add(s.by) }
+
+// Ensure that what a first look does not find, and a second one does, is no damage.
+func TestProver_Run_again(t *testing.T) {
+	m := newMember(t)
+	segments := m.catalog().Segments
+	name := segments[len(segments)-1].String()
+	content, _ := m.place.Bytes(name)
+	for _, base := range m.catalog().Bases[1:] {
+		m.place.Remove(base.String())
+	}
+	m.row.Progress.Restorable.Index = uint64(m.heads[len(m.heads)-1].Index)
+	m.place.Remove(name)
+	looks := 0
+	m.o.Open = func(string) (objects.Store, func(), error) {
+		if looks++; looks == 2 {
+			if err := m.place.Put(t.Context(), name, bytes.NewReader(content), int64(len(content))); err != nil {
+				t.Error(err)
+			}
+		}
+		return m.place, func() {}, nil
+	}
+	if got := m.try(); !got.Proven || got.Damaged > 0 || looks != 2 {
+		t.Errorf("got %+v, after %d looks", got, looks)
+	}
 }
