@@ -52,8 +52,8 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 	case row.Generation == 0:
 		return refuse(codes.FailedPrecondition, "the cluster has no continuous backup: nothing was noted")
 	case !place.SameURL(r.GetPlace(), row.Policy.Place):
-		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+row.Policy.Place+", and another place was verified: "+
-			"nothing was noted")
+		return refuse(codes.FailedPrecondition, "the cluster's backup goes to "+row.Policy.Place+", and another place was "+
+			"verified: nothing was noted")
 	case r.GetCluster() == 0:
 		return refuse(codes.InvalidArgument, "say which cluster's backup was verified")
 	case r.GetCluster() != uint64(own):
@@ -65,8 +65,8 @@ func (b *backupService) claimOf(row *kv.BackupRow, r *quoratepb.ReportBackupRequ
 		kv.Revision(r.GetRevision()) > revision):
 		return refuse(codes.FailedPrecondition, "the state that was proven is none that this cluster had: nothing was noted")
 	case r.GetProven() && kept && mark.Index == consensus.Index(r.GetIndex()) && mark.Sum != r.GetSum():
-		return refuse(codes.FailedPrecondition, fmt.Sprintf("the place has another history of this cluster: entry %d has the sum "+
-			"%016x there, and %016x here; nothing was noted", r.GetIndex(), r.GetSum(), mark.Sum))
+		return refuse(codes.FailedPrecondition, fmt.Sprintf("the place has another history of this cluster: entry %d has the "+
+			"sum %016x there, and %016x here; nothing was noted", r.GetIndex(), r.GetSum(), mark.Sum))
 	case r.GetTookMs() < 0 || r.GetStateMs() < 0 || r.GetRevision() < 0:
 		return refuse(codes.InvalidArgument, "no number is negative")
 	}

@@ -42,7 +42,8 @@ func (s *Server) startProver(context.Context, Options) error {
 		},
 		Apply: apply.Options{MostLeases: s.budgets.Starts(), Store: mvcc.Options{Life: s.ctx, CacheBytes: -1,
 			Census: census.Options{LogBytes: leastTable, IntervalBytes: leastTable}}},
-		Room: s.roomToProve, SegmentBytes: total / provingSegment, Chain: s.chainAt, Again: provingAgain, Clock: env.WallClock{}, Logger: s.logger,
+		Room: s.roomToProve, SegmentBytes: total / provingSegment, Chain: s.chainAt, Again: provingAgain,
+		Clock: env.WallClock{}, Logger: s.logger,
 	})
 	s.wg.Go(func() { proves.Run(s.ctx) })
 	return nil

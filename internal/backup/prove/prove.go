@@ -36,8 +36,8 @@ type Options struct {
 type Proof struct {
 	At    backup.Head     // the newest state, which was restored
 	Since consensus.Index // at which its chain begins: sums of chains that begin elsewhere cannot be compared
-	// Base is the last one before which no base was left out: each of those after Options.After was compared, or lies behind a gap
-	// of which there is a note. The next proof begins there.
+	// Base is the last one before which no base was left out: each of those after Options.After was compared, or lies behind a
+	// gap of which there is a note. The next proof begins there.
 	Base    backup.Base
 	Bases   int     // that were compared with a replay of the log
 	Entries int     // that were applied, and had the cluster's sums

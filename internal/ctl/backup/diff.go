@@ -63,7 +63,7 @@ func NewDiff(s command.Streams, read Reader) *cobra.Command {
 			}
 			if d.past.Given() {
 				if cmd.Flags().Changed("endpoints") {
-					if err := d.Do(cmd.Context(), d.past.Of); err != nil {
+					if err := d.Do(cmd.Context(), d.past.Identify); err != nil {
 						return err
 					}
 				}

@@ -35,8 +35,8 @@ func NewPast(s command.Streams, read Reader, flag string) *Past {
 func (p *Past) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.url, p.flag, "", "read a state of the continuous backup at this place: "+
 		"file:///DIRECTORY or s3://BUCKET/PREFIX?…")
-	flags.StringVar(&p.cluster, "cluster", "", "the id of the cluster whose backup is meant, if the place has those of several, or "+
-		"if it is not that of the cluster at --endpoints: a restored cluster has another id than the one before it")
+	flags.StringVar(&p.cluster, "cluster", "", "the id of the cluster whose backup is meant, if the place has those of "+
+		"several, or if it is not that of the cluster at --endpoints: a restored cluster has another id than the one before it")
 	p.addIdentity(flags)
 	flags.StringVar(&p.scratch, "scratch", "", "where the state is restored to for a moment (default the directory for "+
 		"temporary files)")

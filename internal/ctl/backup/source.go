@@ -57,8 +57,8 @@ func (c *source) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…, see quorate backup check "+
 		"--help; without it, --endpoints of the running cluster say where its backup goes")
 	c.addIdentity(cmd.Flags())
-	cmd.Flags().StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several, or none of the cluster "+
-		"at --endpoints")
+	cmd.Flags().StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several, or none of the "+
+		"cluster at --endpoints")
 }
 
 func (c *source) addClient() { c.conn.AddClientTo(c.cmd) }
@@ -112,7 +112,7 @@ func (c *source) ask(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.Of(ctx, client)
+		return c.Identify(ctx, client)
 	})
 	switch {
 	case err != nil:
@@ -138,8 +138,8 @@ func (c *source) ask(ctx context.Context) error {
 	return nil
 }
 
-// Of asks the cluster of a client for its id: the backup of another one is taken only if --cluster names it.
-func (c *source) Of(ctx context.Context, client *clientv3.Client) error {
+// Identify asks the cluster of a client for its id: the backup of another one is taken only if --cluster names it.
+func (c *source) Identify(ctx context.Context, client *clientv3.Client) error {
 	if c.cluster != "" {
 		return nil
 	}
@@ -163,8 +163,8 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 		case slices.Contains(found, c.running):
 			found = []consensus.ClusterID{c.running}
 		case c.running != 0:
-			return nil, command.Refused(fmt.Errorf("%s has nothing of this cluster (%v) yet; of another one, %v: if the backup of that "+
-				"is meant, such as the one from before a restore, give --cluster with its id", c.at, c.running, found))
+			return nil, command.Refused(fmt.Errorf("%s has nothing of this cluster (%v) yet; of another one, %v: if the "+
+				"backup of that is meant, such as the one from before a restore, give --cluster with its id", c.at, c.running, found))
 		case len(found) > 1:
 			several, err := endsOf(ctx, c.store, found)
 			if err != nil {

@@ -100,7 +100,7 @@ func (w *work) identify(ctx context.Context, client *clientv3.Client) error {
 	defer cancel()
 	bounded, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	return w.Explain(ctx, w.past.Of(bounded, client), client.Endpoints())
+	return w.Explain(ctx, w.past.Identify(bounded, client), client.Endpoints())
 }
 
 // restore plans, asks and restores: from a state of a backup, or from the cluster's history if past is nil.

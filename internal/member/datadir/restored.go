@@ -132,8 +132,8 @@ func RestoreStore(options Options, put func(dir string) (*Restored, error)) erro
 	})
 }
 
-// markRestored marks a directory as one that was restored, once all of its store is durable: after a crash the mark says that the
-// directory is whole.
+// markRestored marks a directory as one that was restored, once all of its store is durable: after a crash the mark says that
+// the directory is whole.
 func markRestored(options Options, r *Restored) error {
 	store := options.storeDir(firstGeneration)
 	for _, dir := range []string{store, options.FS.PathDir(store), options.Dir} {

@@ -145,8 +145,8 @@ func (p *Prover) caughtUp(ctx context.Context, index consensus.Index) error {
 		case applied >= index || ctx.Err() != nil:
 			return nil
 		case !p.options.Clock.Now().Before(until):
-			return fmt.Errorf("the place leads to entry %d, and this member, which cannot compare it, has applied %d entries so far",
-				index, applied)
+			return fmt.Errorf("the place leads to entry %d, and this member, which cannot compare it, has applied "+
+				"%d entries so far", index, applied)
 		}
 		_ = broadcast.Pause(ctx, lookOften)
 	}
