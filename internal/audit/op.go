@@ -65,7 +65,8 @@ var serviceOps = map[string]Op{
 	"etcdserverpb.Maintenance": OpMaintenance, "v3lockpb.Lock": OpLock, "v3electionpb.Election": OpLock,
 	"quorate.v1.Membership": OpCluster, "quorate.v1.Tokens": OpCluster, "quorate.v1.Upgrade": OpCluster,
 	"quorate.v1.Doctor": OpMaintenance, "quorate.v1.Top": OpMaintenance, "quorate.v1.History": OpRange,
-	"quorate.v1.Audit": OpAudit, "quorate.v1.Limits": OpCluster, "quorate.v1.Backup": OpCluster, "quorate.v1.Encryption": OpMaintenance,
+	"quorate.v1.Audit": OpAudit, "quorate.v1.Limits": OpCluster, "quorate.v1.Backup": OpCluster,
+	"quorate.v1.Encryption": OpMaintenance,
 }
 
 // OpOf returns the kind of a method, by its full name as gRPC has it: /package.Service/Method.

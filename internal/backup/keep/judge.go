@@ -27,8 +27,8 @@ func since(known []kv.BackupBase) consensus.Index {
 	return consensus.Index(oldest)
 }
 
-// judge gives a base that members are not known to have made a state in which it replaces no other. Whoever can write to the
-// place can put a base there that looks whole.
+// judge gives a base that members are not known to have made a state in which it replaces no other. An attacker who
+// can write to the place can put a base there that looks whole.
 func (in *Input) judge(b *Base) {
 	switch {
 	case len(in.Known) == 0 || b.State == Unreadable || in.knows(&b.BaseName):

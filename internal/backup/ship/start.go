@@ -37,7 +37,8 @@ type Found struct {
 const ahead int64 = 3600_000
 
 // Begin says where a member begins: with the last state at the place that can be restored and is in the member's own chain, or
-// anew. What is of a later time than now, by more than an hour, is not continued: all that follows would have that time, too.
+// anew. Objects of a time more
+// than an hour ahead are not continued: all that follows would have that time, too.
 func Begin(f *Found) Start {
 	sets := map[backup.Set]*backup.Secret{0: {}}
 	for i := range f.Secrets {
