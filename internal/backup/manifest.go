@@ -60,7 +60,7 @@ func (h Hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, number, uin
 func (h *Hex) UnmarshalText(text []byte) error {
 	n, ok := parseNumber(string(text))
 	if !ok {
-		return fmt.Errorf("%w: number %q", ErrDamaged, text)
+		return fmt.Errorf("%w: number %q", ErrDamaged, excerpt(text))
 	}
 	*h = Hex(n)
 	return nil
@@ -135,14 +135,19 @@ func (m *Manifest) objects() []Object {
 
 // ObjectsOf returns which objects the base of a manifest needs, whether or not it is encrypted, sorted by hash.
 func ObjectsOf(name *BaseName, content []byte) ([]Object, error) {
+	return ObjectsWithin(name, content, 0)
+}
+
+// ObjectsWithin is ObjectsOf in so many bytes of memory: TooLargeError. Zero: in what a manifest takes at most.
+func ObjectsWithin(name *BaseName, content []byte, most int64) ([]Object, error) {
 	if name.Set != 0 {
-		outer, err := decodeSealed(name, content)
+		outer, err := decodeSealed(name, content, most)
 		if err != nil {
 			return nil, err
 		}
 		return outer.Objects, nil
 	}
-	m, err := DecodeManifest(name, content)
+	m, err := OpenManifestWithin(name, content, nil, most)
 	if err != nil {
 		return nil, err
 	}
@@ -160,23 +165,26 @@ func checkVersion(version int) error {
 	return nil
 }
 
-// decodeAs reads JSON with the hash of a name.
-func decodeAs(name *BaseName, content []byte, into any) error {
+// decodeAs reads JSON with the hash of a name, in so many bytes of memory.
+func decodeAs(name *BaseName, content []byte, most int64, into any) error {
 	switch {
 	case len(content) > MaxManifestBytes:
 		return fmt.Errorf("%w: a manifest of %d bytes", ErrDamaged, len(content))
 	case HashOf(content) != name.Hash:
 		return fmt.Errorf("%w: the content has another hash than the name", ErrDamaged)
 	}
+	if err := fitsJSON(content, most); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %s", ErrDamaged, excerpt(err.Error()))
 	}
 	return nil
 }
 
-func decodeSealed(name *BaseName, content []byte) (*sealedManifest, error) {
+func decodeSealed(name *BaseName, content []byte, most int64) (*sealedManifest, error) {
 	var outer sealedManifest
-	if err := decodeAs(name, content, &outer); err != nil {
+	if err := decodeAs(name, content, most, &outer); err != nil {
 		return nil, err
 	}
 	if err := checkVersion(outer.Version); err != nil {
@@ -196,19 +204,28 @@ func DecodeManifest(name *BaseName, content []byte) (*Manifest, error) {
 
 // OpenManifest reads a manifest that has a name, and decrypts it if it is encrypted.
 func OpenManifest(name *BaseName, content []byte, open Opener) (*Manifest, error) {
+	return OpenManifestWithin(name, content, open, 0)
+}
+
+// OpenManifestWithin is OpenManifest in so many bytes of memory: TooLargeError. Zero: in what a manifest takes at most. The
+// content and what it encrypts count as one each.
+func OpenManifestWithin(name *BaseName, content []byte, open Opener, most int64) (*Manifest, error) {
 	var m Manifest
 	if name.Set == 0 {
-		if err := decodeAs(name, content, &m); err != nil {
+		if err := decodeAs(name, content, most, &m); err != nil {
 			return nil, err
 		}
 		return &m, m.check(name)
 	}
-	outer, err := decodeSealed(name, content)
+	outer, err := decodeSealed(name, content, most)
 	if err != nil {
 		return nil, err
 	}
-	inner, err := opened(outer.Sealed, maxManifestPlain, open)
+	inner, err := opened(outer.Sealed, min(maxManifestPlain, ManifestWithin(most)), open)
 	if err != nil {
+		return nil, err
+	}
+	if err := fitsJSON(inner, most); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(inner, &m); err != nil {
@@ -247,7 +264,7 @@ func (m *Manifest) checkFiles(sealed bool) error {
 	for i := range m.Files {
 		f := &m.Files[i]
 		if !validFile(f.Name) || i > 0 && m.Files[i-1].Name >= f.Name || f.Size < 0 || (f.Key != nil) != sealed {
-			return fmt.Errorf("%w: file %q of %d bytes", ErrDamaged, f.Name, f.Size)
+			return fmt.Errorf("%w: file %q of %d bytes", ErrDamaged, excerpt(f.Name), f.Size)
 		}
 		if total += uint64(f.Size); total > maxNumber {
 			return fmt.Errorf("%w: files of too many bytes", ErrDamaged)

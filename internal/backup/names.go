@@ -39,7 +39,7 @@ func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:])
 func (h *Hash) UnmarshalText(text []byte) error {
 	read, ok := parseHash(string(text))
 	if !ok {
-		return fmt.Errorf("%w: hash %q", ErrDamaged, text)
+		return fmt.Errorf("%w: hash %q", ErrDamaged, excerpt(text))
 	}
 	*h = read
 	return nil

@@ -165,13 +165,23 @@ func Unpack(name *SegmentName, content []byte) (*Segment, error) {
 
 // OpenSegment reads a segment that has a name, and decrypts it if it is encrypted.
 func OpenSegment(name *SegmentName, content []byte, open Opener) (*Segment, error) {
+	return OpenSegmentWithin(name, content, open, 0)
+}
+
+// OpenSegmentWithin is OpenSegment in so many bytes of memory, those of the content among them: TooLargeError. Zero: in what a
+// segment takes at most.
+func OpenSegmentWithin(name *SegmentName, content []byte, open Opener, most int64) (*Segment, error) {
 	if HashOf(content) != name.Hash {
 		return nil, fmt.Errorf("%w: the content has another hash than the name", ErrDamaged)
 	}
 	if name.Set == 0 {
-		return unpackAs(name, content)
+		return unpackAs(name, content, most)
 	}
-	content, err := unseal(content, labelBytes+maxPlainBytes, open)
+	plain := int64(labelBytes + maxPlainBytes)
+	if most > 0 {
+		plain = min(plain, most)
+	}
+	content, err := unseal(content, plain, open)
 	switch {
 	case err != nil:
 		return nil, err
@@ -179,11 +189,11 @@ func OpenSegment(name *SegmentName, content []byte, open Opener) (*Segment, erro
 		binary.LittleEndian.Uint64(content[8:]) != name.End.Sum:
 		return nil, fmt.Errorf("%w: it holds other entries than its name says", ErrDamaged)
 	}
-	return unpackAs(name, content[labelBytes:])
+	return unpackAs(name, content[labelBytes:], most)
 }
 
 // unpackAs reads a segment that is no more encrypted.
-func unpackAs(name *SegmentName, content []byte) (*Segment, error) {
+func unpackAs(name *SegmentName, content []byte, most int64) (*Segment, error) {
 	if len(content) < segmentFixed || string(content[:8]) != segmentMagic {
 		return nil, fmt.Errorf("%w: it is no segment", ErrDamaged)
 	}
@@ -197,7 +207,7 @@ func unpackAs(name *SegmentName, content []byte) (*Segment, error) {
 	if length > maxHeadBytes || int(length) > len(content)-segmentFixed {
 		return nil, fmt.Errorf("%w: a head of %d bytes", ErrDamaged, length)
 	}
-	s, rest, err := decodeHead(content[segmentFixed:segmentFixed+length], content[segmentFixed+length:])
+	s, rest, err := decodeHead(content[segmentFixed:segmentFixed+length], content[segmentFixed+length:], most)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +225,7 @@ func unpackAs(name *SegmentName, content []byte) (*Segment, error) {
 }
 
 // decodeHead returns a segment whose items have their times' and indexes' beginning, and the columns.
-func decodeHead(head, frame []byte) (*Segment, []byte, error) {
+func decodeHead(head, frame []byte, most int64) (*Segment, []byte, error) {
 	r := reader{rest: head}
 	s := &Segment{Cluster: consensus.ClusterID(r.u64()), Member: consensus.MemberID(r.u64()), Before: r.u64()}
 	copy(s.Predecessor[:], r.take(len(s.Predecessor)))
@@ -226,6 +236,9 @@ func decodeHead(head, frame []byte) (*Segment, []byte, error) {
 	at, raw := r.uvarint(maxNumber), r.uvarint(MaxRawBytes)
 	if r.bad || len(r.rest) > 0 || first == 0 || count == 0 || count*itemLeastBytes > raw {
 		return nil, nil, fmt.Errorf("%w: head", ErrDamaged)
+	}
+	if bytes := int64(len(frame)) + int64(raw) + int64(count)*itemBytes; most > 0 && bytes > most {
+		return nil, nil, &TooLargeError{bytes, most}
 	}
 	columns, err := unpack(frame, raw)
 	if err != nil {

@@ -160,7 +160,7 @@ func (p *Pruner) readManifests(i int) {
 	}
 	b := &r.bases[i]
 	name := b.String()
-	most := min(backup.MaxManifestBytes, p.config.MostBytes/4)
+	most := backup.ManifestWithin(p.manifestBytes())
 	if r.sizes[b.BaseName] > most {
 		p.unreadable(b, name)
 		p.readManifests(i + 1)
@@ -183,8 +183,11 @@ func (p *Pruner) readManifests(i int) {
 	})
 }
 
+// manifestBytes is the memory to read a manifest in.
+func (p *Pruner) manifestBytes() int64 { return p.config.MostBytes / 2 }
+
 func (p *Pruner) read(b *keep.Base, name string, content []byte) {
-	needed, err := backup.ObjectsOf(&b.BaseName, content)
+	needed, err := backup.ObjectsWithin(&b.BaseName, content, p.manifestBytes())
 	if err != nil {
 		p.unreadable(b, name)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -411,12 +412,25 @@ func TestPruner_bounds(t *testing.T) {
 	if r, _ := w.round(c, w.place, 0, true); r.Done || !r.Refused || !strings.Contains(r.Why, "more objects") {
 		t.Errorf("with memory of ten files: %+v", r)
 	}
-	c.MostBytes = 128 * 40 // a quarter of it is for a manifest
+	c.MostBytes = 128 * 100 // an eighth of it is for the bytes of a manifest
 	w.base(61, strings.Repeat("x", 900), strings.Repeat("y", 900))
 	w.now += 2 * hour
 	r, _ := w.round(c, w.place, 0, true)
 	if !r.Done || !strings.Contains(r.Why, w.bases[len(w.bases)-1].String()) || !w.has(fileName("orphan")) {
 		t.Errorf("with a manifest that is too large: %+v", r)
+	}
+	w = newWorld(t)
+	w.base(0, "always")
+	c.MostBytes = 1 << 20
+	small := []byte(`{"files":[` + strings.Repeat("{},", 40_000) + `{}]}`) // 64 bytes in memory of each 3
+	name := backup.BaseName{Cluster: config.Cluster, Point: backup.Point{Index: 62}, Hash: backup.HashOf(small)}
+	w.put(name.String(), small)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, _ = w.round(c, w.place, 0, true)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !strings.Contains(r.Why, name.String()) || took > 1<<20 {
+		t.Errorf("with a manifest that becomes large: %+v, by %d bytes", r, took)
 	}
 }
 

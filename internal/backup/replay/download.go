@@ -105,10 +105,13 @@ func (r *replaying) ahead(take func(i int, f fetched) (more bool)) {
 
 func (r *replaying) read(ctx context.Context, s *backup.Stored) fetched {
 	name := s.String()
+	if r.ObjectBytes > 0 && s.Size > r.ObjectBytes {
+		return fetched{err: damage(s.Hash, name, &backup.TooLargeError{Bytes: s.Size, Most: r.ObjectBytes})}
+	}
 	content, err := fetch.Object(ctx, r.Store, name, s.Hash, min(s.Size, backup.MaxSegmentBytes))
 	if err != nil {
 		return fetched{err: damage(s.Hash, name, err)}
 	}
-	segment, err := backup.OpenSegment(&s.SegmentName, content, r.Open)
+	segment, err := backup.OpenSegmentWithin(&s.SegmentName, content, r.Open, r.ObjectBytes)
 	return fetched{segment, damage(s.Hash, name, err)}
 }

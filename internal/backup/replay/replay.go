@@ -27,6 +27,9 @@ type Options struct {
 	Apply      apply.Options
 	Open       backup.Opener // decrypts; nil: nothing that is encrypted can be read
 	Parallel   int           // objects that are read at once; zero: DefaultParallel
+	// ObjectBytes bounds the memory in which a manifest or a segment is read: backup.TooLargeError. With more than one of
+	// Parallel it is that of each. Zero: what their forms allow.
+	ObjectBytes int64
 	// Progress, if set, is told now and then how far a plan is.
 	Progress func(Progress)
 	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
@@ -146,7 +149,8 @@ func damage(without backup.Hash, name string, err error) error {
 		return &objectError{without, err}
 	case errors.Is(err, backup.ErrDamaged), errors.Is(err, ErrDiffers), errors.Is(err, ErrOtherHistory):
 		return &objectError{without, &fetch.DamageError{Name: name, Err: err}}
-	case errors.Is(err, backup.ErrLater), errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+	case errors.Is(err, backup.ErrLater), errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients),
+		TooLarge(err):
 		return fmt.Errorf("object %s: %w", name, err)
 	}
 	return err
@@ -160,6 +164,27 @@ func ofBase(base *backup.Base, err error) error {
 	return &fetch.DamageError{Name: base.String(), Err: err}
 }
 
+// TooLarge reports whether an error says that there was too little memory to read an object.
+func TooLarge(err error) bool {
+	large := (*backup.TooLargeError)(nil)
+	return errors.As(err, &large)
+}
+
+// ManifestOf reads the manifest of a base in so many bytes of memory: backup.TooLargeError. Zero: in what its form allows. It
+// asks the place for none that cannot fit.
+func ManifestOf(
+	ctx context.Context, store objects.Store, base *backup.Base, open backup.Opener, most int64,
+) (*backup.Manifest, error) {
+	if within := backup.ManifestWithin(most); most > 0 && base.Size > within {
+		return nil, &backup.TooLargeError{Bytes: base.Size, Most: within}
+	}
+	content, err := fetch.Object(ctx, store, base.String(), base.Hash, backup.ManifestWithin(most))
+	if err != nil {
+		return nil, err
+	}
+	return backup.OpenManifestWithin(&base.BaseName, content, open, most)
+}
+
 func (r *replaying) told(bytes int64) {
 	r.progress.Bytes += bytes
 	if r.Progress != nil {
@@ -170,11 +195,7 @@ func (r *replaying) told(bytes int64) {
 // base downloads the base and opens it.
 func (r *replaying) base() error {
 	name := r.plan.Base.String()
-	content, err := fetch.Object(r.ctx, r.Store, name, r.plan.Base.Hash, backup.MaxManifestBytes)
-	if err != nil {
-		return damage(r.plan.Base.Hash, name, err)
-	}
-	m, err := backup.OpenManifest(&r.plan.Base.BaseName, content, r.Open)
+	m, err := ManifestOf(r.ctx, r.Store, &r.plan.Base, r.Open, r.ObjectBytes)
 	if err != nil {
 		return damage(r.plan.Base.Hash, name, err)
 	}
