@@ -80,7 +80,7 @@ func TestUnpack_later(t *testing.T) {
 	base, text := manifest(rand.New(rand.NewSource(1)), backup.Head{Point: backup.Point{Index: 5}}).Encode()
 	text = bytes.Replace(text, []byte(`"version": 1`), []byte(`"version": 2`), 1)
 	base.Hash = backup.HashOf(text)
-	if _, err := backup.DecodeManifest(&base, text); !errors.Is(err, backup.ErrLater) {
+	if _, err := backup.OpenManifest(&base, text, nil); !errors.Is(err, backup.ErrLater) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestManifest(t *testing.T) {
 	if err != nil || parsed != name {
 		t.Fatalf("got %+v, %v; want %+v", parsed, err, name)
 	}
-	got, err := backup.DecodeManifest(&name, content)
+	got, err := backup.OpenManifest(&name, content, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +112,13 @@ func TestManifest(t *testing.T) {
 		bad.Files = append([]backup.File(nil), got.Files...)
 		spoil(&bad)
 		name, content := bad.Encode()
-		if _, err := backup.DecodeManifest(&name, content); !errors.Is(err, backup.ErrDamaged) {
+		if _, err := backup.OpenManifest(&name, content, nil); !errors.Is(err, backup.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	other := name
 	other.Index++
-	if _, err := backup.DecodeManifest(&other, content); !errors.Is(err, backup.ErrDamaged) {
+	if _, err := backup.OpenManifest(&other, content, nil); !errors.Is(err, backup.ErrDamaged) {
 		t.Errorf("a name of another state: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		_ = json.Unmarshal(content, &read) // whatever it is: its name agrees with it
 		name, _ := read.Encode()
 		name.Hash = backup.HashOf(content)
-		m, err := backup.DecodeManifest(&name, content)
+		m, err := backup.OpenManifest(&name, content, nil)
 		if err != nil {
 			return
 		}
@@ -194,7 +194,7 @@ func FuzzDecodeManifest(f *testing.F) {
 			}
 		}
 		again, encoded := m.Encode()
-		if _, err := backup.DecodeManifest(&again, encoded); err != nil {
+		if _, err := backup.OpenManifest(&again, encoded, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

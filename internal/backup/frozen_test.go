@@ -82,7 +82,7 @@ func decoded(file string, content []byte) (want, got any, err error) {
 	if name, err := backup.ParseBase("base" + dir + file); err == nil {
 		want := frozenManifest()
 		want.Version = 1
-		got, err := backup.DecodeManifest(&name, content)
+		got, err := backup.OpenManifest(&name, content, nil)
 		return want, got, err
 	}
 	name, err := backup.ParseGap("gap" + dir + file)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
@@ -18,6 +19,17 @@ const (
 	MaxFiles         = 150_000
 	maxTextBytes     = 1 << 10
 )
+
+// manifestShape is that of a manifest: some lists may be of fields that this build does not know.
+var manifestShape = jsonShape{MaxFiles + 1<<10, 4 * int64(unsafe.Sizeof(File{}))}
+
+// ManifestWithin is the largest manifest that can be read in so many bytes of memory; zero: any one.
+func ManifestWithin(most int64) int64 {
+	if most <= 0 {
+		return MaxManifestBytes
+	}
+	return min(MaxManifestBytes, most/jsonCopies)
+}
 
 // manifestVersion is the number of the form. A later build adds fields that this one may pass over, or raises it.
 const manifestVersion = 1
@@ -173,7 +185,7 @@ func decodeAs(name *BaseName, content []byte, most int64, into any) error {
 	case HashOf(content) != name.Hash:
 		return fmt.Errorf("%w: the content has another hash than the name", ErrDamaged)
 	}
-	if err := fitsJSON(content, most); err != nil {
+	if err := manifestShape.fits(content, most); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(content, into); err != nil {
@@ -195,11 +207,6 @@ func decodeSealed(name *BaseName, content []byte, most int64) (*sealedManifest, 
 			len(outer.Sealed))
 	}
 	return &outer, nil
-}
-
-// DecodeManifest reads a manifest in the clear that has a name.
-func DecodeManifest(name *BaseName, content []byte) (*Manifest, error) {
-	return OpenManifest(name, content, nil)
 }
 
 // OpenManifest reads a manifest that has a name, and decrypts it if it is encrypted.
@@ -225,7 +232,7 @@ func OpenManifestWithin(name *BaseName, content []byte, open Opener, most int64)
 	if err != nil {
 		return nil, err
 	}
-	if err := fitsJSON(inner, most); err != nil {
+	if err := manifestShape.fits(inner, most); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(inner, &m); err != nil {

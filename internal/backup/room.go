@@ -3,7 +3,6 @@ package backup
 import (
 	"bytes"
 	"fmt"
-	"unsafe"
 )
 
 // TooLargeError means that reading an object would take more memory than there is for it. It says nothing of whether the
@@ -18,38 +17,30 @@ func (e *TooLargeError) Error() string {
 
 // Anybody who can write to a place can put an object that is small there, and large once it is read. So what an object
 // becomes is told from its bytes before anything is allocated for it.
-const (
-	// manifestCopies is how many times the bytes of a manifest are held while it is read, its texts among them.
-	manifestCopies = 4
-	// elementBytes is what an element of a list takes, while the list grows.
-	elementBytes = 4 * int64(unsafe.Sizeof(File{}))
-	// itemBytes is what an entry of a segment takes beside its bytes.
-	itemBytes = int64(unsafe.Sizeof(Item{}))
-	// maxElements bounds the elements of all lists of a manifest; some may be of fields that this build does not know.
-	maxElements = MaxFiles + 1<<10
-	// maxDepth bounds lists within lists.
-	maxDepth = 64
-)
 
-// ManifestWithin is the largest manifest that can be read in so many bytes of memory; zero: any one.
-func ManifestWithin(most int64) int64 {
-	if most <= 0 {
-		return MaxManifestBytes
-	}
-	return min(MaxManifestBytes, most/manifestCopies)
+// jsonCopies is how many times the bytes of a JSON object are held while it is read, its texts among them.
+const jsonCopies = 4
+
+// jsonShape bounds the lists of a JSON object.
+type jsonShape struct {
+	elements     int   // of all lists
+	elementBytes int64 // what each takes, while its list grows
 }
 
-// fitsJSON refuses what would become more than a manifest is, or more than most, if that is not zero.
-func fitsJSON(content []byte, most int64) error {
+// fits refuses what would become more than its form allows, or more than most, if that is not zero.
+func (s jsonShape) fits(content []byte, most int64) error {
 	elements, ok := elementsOf(content)
-	if !ok || elements > maxElements {
+	if !ok || elements > s.elements {
 		return fmt.Errorf("%w: it has lists of %d elements", ErrDamaged, elements)
 	}
-	if bytes := manifestCopies*int64(len(content)) + elementBytes*int64(elements); most > 0 && bytes > most {
+	if bytes := jsonCopies*int64(len(content)) + s.elementBytes*int64(elements); most > 0 && bytes > most {
 		return &TooLargeError{bytes, most}
 	}
 	return nil
 }
+
+// maxDepth bounds lists within lists.
+const maxDepth = 64
 
 // elementsOf counts the elements of all lists in a JSON text; false: they lie too deep. Of what is no JSON the number means
 // nothing.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -30,6 +31,9 @@ type Item struct {
 	Revision kv.Revision // of the store after it
 	Sum      uint64      // of the chain after it
 }
+
+// itemBytes is what an Item takes beside the bytes of its entry.
+const itemBytes = int64(unsafe.Sizeof(Item{}))
 
 // Segment is a sequence of entries, at least one.
 type Segment struct {

@@ -151,7 +151,7 @@ func (f *fleet) fileOf(base, without string) (path string) {
 		if err != nil {
 			f.t.Fatalf("%s: %v", name, err)
 		}
-		m, err := backup.DecodeManifest(&parsed, content)
+		m, err := backup.OpenManifest(&parsed, content, nil)
 		if err != nil {
 			f.t.Fatal(err)
 		}

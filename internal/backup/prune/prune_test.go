@@ -136,7 +136,7 @@ func (w *world) sound(last int) {
 	}
 	for i := range c.Bases {
 		content, _ := w.place.Bytes(c.Bases[i].String())
-		m, err := backup.DecodeManifest(&c.Bases[i].BaseName, content)
+		m, err := backup.OpenManifest(&c.Bases[i].BaseName, content, nil)
 		if err != nil {
 			w.t.Fatal(err)
 		}

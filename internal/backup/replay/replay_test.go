@@ -395,7 +395,7 @@ func TestRun_laterLevel(t *testing.T) {
 	m.settle()
 	for _, base := range m.catalog().Bases {
 		content, _ := m.place.Bytes(base.String())
-		made, err := backup.DecodeManifest(&base.BaseName, content)
+		made, err := backup.OpenManifest(&base.BaseName, content, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
