@@ -17,15 +17,19 @@ import (
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
-// provingBytes is the memory for a proof of the backup: two stores, of which one is written, and a segment with its entries.
+// provingBytes is the memory for a proof of the backup: two stores, of which one is written, and an object at a
+// time.
 func (s *Server) provingBytes() int64 { return min(s.budgets.Limit/32, 128<<20) }
 
 // Parts of provingBytes.
 const (
-	provingTables  = 16 // one of four memtables
-	provingCaches  = 8  // of the blocks of one store
-	provingSegment = 2  // a segment as it is at the place
-	leastTable     = 256 << 10
+	provingTables = 16 // one of four memtables
+	provingCaches = 8  // of the blocks of one store
+	provingObject = 2  // a manifest or a segment, as it is at the place and as it is read
+	leastTable    = 256 << 10
+	// leastObject is enough for the segments that members make, with the largest entry of --max-request-bytes as it is if
+	// nobody sets it: where --memory is less than half a GiB it is more than the part above.
+	leastObject = 8 << 20
 	// provingRoom is the part of the room on the disk, beside the reserve, that a proof may need.
 	provingRoom = 2
 )
@@ -36,13 +40,13 @@ func (s *Server) startProver(context.Context, Options) error {
 	total := s.provingBytes()
 	proves := prover.New(prover.Options{Cluster: own.Cluster, Member: own.Member, Row: s.backupRow, Propose: s.member.Propose,
 		Open: s.openPlace, FS: s.disk.fs, Dir: filepath.Join(s.cfg.Storage.DataDir, memberDir, snapshot.WorkDir, "proved"),
-		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, Paced: true,
+		OpenEngine: func(dir string, fatal func(error)) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, Paced: true, OnFatal: fatal,
 				MemTableBytes: max(total/provingTables, leastTable), CacheBytes: total / provingCaches})
 		},
 		Apply: apply.Options{MostLeases: s.budgets.Starts(), Store: mvcc.Options{Life: s.ctx, CacheBytes: -1,
 			Census: census.Options{LogBytes: leastTable, IntervalBytes: leastTable}}},
-		Room: s.roomToProve, SegmentBytes: total / provingSegment, Chain: s.chainAt, Again: provingAgain,
+		Room: s.roomToProve, ObjectBytes: max(total/provingObject, leastObject), Chain: s.chainAt, Again: provingAgain,
 		Clock: env.WallClock{}, Logger: s.logger,
 	})
 	s.wg.Go(func() { proves.Run(s.ctx) })

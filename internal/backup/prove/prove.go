@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -26,6 +27,11 @@ type Options struct {
 	// After is the hash of the last base that was proven before: those after it are proven now. If the place does not have it,
 	// the newest base is proven by the one before it.
 	After backup.Hash
+	// Known reports whether a member of the cluster made the base with a hash: no other one is looked at, since a store that
+	// somebody else made is none to open inside a member. Nil: all are.
+	Known func(backup.Hash) bool
+	// ObjectBytes bounds the memory in which a manifest or a segment is read; zero: what their forms allow.
+	ObjectBytes int64
 	// Rest is called now and then. It may wait; its error ends the proof.
 	Rest func() error
 	// Room is called before a base is downloaded, with the bytes that its store and those of the log after it may take.
@@ -42,6 +48,15 @@ type Proof struct {
 	Bases   int     // that were compared with a replay of the log
 	Entries int     // that were applied, and had the cluster's sums
 	Damaged []error // objects that are missing, damaged, or differ, though the newest state was restored by others
+	Unknown int     // bases that were not looked at: Options.Known
+}
+
+// UnknownError means that no base of which the cluster knows leads to the newest state, and that the place has others.
+type UnknownError struct{ Bases int }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%d bases at the place are of no member of this cluster, as far as it knows, and were not looked at",
+		e.Bases)
 }
 
 // ErrContents means that a base has not the contents to which the log leads from the base before it.
@@ -53,11 +68,19 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error
 	if err := o.FS.RemoveAll(o.Dir); err != nil {
 		return nil, err
 	}
-	r := &run{Options: &o, ctx: ctx, catalog: c, proof: &Proof{}, passes: true}
-	defer func() { err = errors.Join(err, r.drop(), o.FS.RemoveAll(o.Dir)) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &run{Options: &o, ctx: ctx, cancel: cancel, catalog: c, proof: &Proof{}, passes: true}
+	r.leaveOut()
+	defer func() {
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause // what the end of the proof broke is no finding
+		}
+		err = errors.Join(err, r.drop(), o.FS.RemoveAll(o.Dir))
+	}()
 	bases, err := r.bases()
 	if err != nil {
-		return nil, err
+		return nil, r.andUnknown(err)
 	}
 	if err := r.compare(bases); err != nil {
 		return nil, err
@@ -67,13 +90,44 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error
 		r.proof.Since = r.state.Machine.Chain().Since
 		return r.proof, r.drop()
 	}
-	return nil, errors.Join(append(r.proof.Damaged, err)...)
+	return nil, r.andUnknown(errors.Join(append(r.proof.Damaged, err)...))
+}
+
+// leaveOut leaves bases that are not known out of the catalog. Those before the first one that is known are not counted: the
+// cluster has forgotten whose they are.
+func (r *run) leaveOut() {
+	if r.Known == nil {
+		return
+	}
+	own := *r.catalog
+	own.Bases = nil
+	unknown := 0
+	for i := range r.catalog.Bases {
+		switch b := &r.catalog.Bases[i]; {
+		case !r.Known(b.Hash):
+			unknown++
+		case len(own.Bases) == 0:
+			unknown = 0
+			fallthrough
+		default:
+			own.Bases = append(own.Bases, *b)
+		}
+	}
+	r.catalog, r.proof.Unknown = &own, unknown
+}
+
+// andUnknown says of a verdict that bases were left out.
+func (r *run) andUnknown(err error) error {
+	if r.proof.Unknown == 0 || !Verdict(err) {
+		return err
+	}
+	return errors.Join(&UnknownError{r.proof.Unknown}, err)
 }
 
 // Verdict reports whether an error of Run says something of the backup: else the proof could not be tried.
 func Verdict(err error) bool {
 	unreachable := (*backup.UnreachableError)(nil)
-	return damaged(err) || errors.As(err, &unreachable)
+	return (damaged(err) || errors.As(err, &unreachable)) && !replay.TooLarge(err)
 }
 
 // damaged reports whether an error is about an object that is missing, damaged, or differs.
@@ -86,6 +140,7 @@ func damaged(err error) bool {
 type run struct {
 	*Options
 	ctx     context.Context
+	cancel  context.CancelCauseFunc
 	catalog *backup.Catalog
 	proof   *Proof
 	differs bool // a base has other contents
@@ -254,13 +309,14 @@ func (r *run) same(own *opened) (bool, error) {
 	return x == y, err
 }
 
+// rest rests. An error of Rest ends all that is under way.
 func (r *run) rest() error {
-	if r.Rest != nil {
+	if r.Rest != nil && r.ctx.Err() == nil {
 		if err := r.Rest(); err != nil {
-			return err
+			r.cancel(err)
 		}
 	}
-	return r.ctx.Err()
+	return context.Cause(r.ctx)
 }
 
 // restore restores a target from a base and from no other one.
@@ -297,20 +353,23 @@ func (r *run) needs(c *backup.Catalog, target backup.Target) (bytes int64, err e
 	if err != nil {
 		return 0, err
 	}
-	content, err := fetch.Object(r.ctx, r.Store, plan.Base.String(), plan.Base.Hash, backup.MaxManifestBytes)
 	bytes = unpacked * plan.LogBytes()
-	switch m, broken := backup.DecodeManifest(&plan.Base.BaseName, content); {
-	case damaged(err):
-		return bytes, nil // the restore says so
-	case err == nil && broken == nil:
+	m, err := replay.ManifestOf(r.ctx, r.Store, &plan.Base, nil, r.ObjectBytes)
+	switch {
+	case err == nil:
 		bytes += m.SizeBytes()
+	case damaged(err), errors.Is(err, backup.ErrDamaged):
+		err = nil // the restore says so
+	default:
+		err = fmt.Errorf("object %v: %w", &plan.Base, err)
 	}
 	return bytes, err
 }
 
 func (r *run) options(dir string) replay.Options {
 	return replay.Options{Store: r.Store, FS: r.FS, Dir: dir, OpenEngine: r.OpenEngine, Apply: r.Apply, Parallel: r.Parallel,
-		Progress: func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
+		ObjectBytes: r.ObjectBytes,
+		Progress:    func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
 }
 
 // extend applies the log to r.state, up to a target.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/base/broadcast"
@@ -32,16 +34,17 @@ type Options struct {
 	// Propose replicates a command.
 	Propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	// Open opens a place; close frees it.
-	Open       func(url string) (store objects.Store, close func(), err error)
-	FS         env.FS
-	Dir        string // scratch; what is there is removed
-	OpenEngine func(dir string) (engine.Engine, error)
+	Open func(url string) (store objects.Store, close func(), err error)
+	FS   env.FS
+	Dir  string // scratch; what is there is removed
+	// OpenEngine opens a store, which calls fatal where it cannot go on (engine.Options.OnFatal). That call does not return.
+	OpenEngine func(dir string, fatal func(error)) (engine.Engine, error)
 	Apply      apply.Options
 	// Room says why there is no room for so many more bytes on the disk; nil: there is. It is asked with zero now and then.
 	Room func(bytes int64) error
-	// SegmentBytes is the largest segment that there is memory for, as it is at the place.
-	SegmentBytes int64
-	LookEvery    time.Duration // between two looks whether this member is appointed; zero: a second
+	// ObjectBytes is the memory for reading a manifest or a segment, one at a time.
+	ObjectBytes int64
+	LookEvery   time.Duration // between two looks whether this member is appointed; zero: a second
 	// Chain returns what this member has applied, and the hash at an index, as apply.Machine.ChainAt.
 	Chain func(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool)
 	// Again is how long a second look waits.
@@ -64,11 +67,17 @@ const (
 var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
 	"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`")
 
+// errLost is why a member whose store of a proof could not go on tries no other proof: what the store held is lost until the
+// process ends, and is held once only.
+var errLost = errors.New("the store of an earlier proof could not go on, as on a disk that is full or broken: restart this " +
+	"member once the disk is well; until then others prove")
+
 // Prover proves.
 type Prover struct {
 	options Options
 	worked  time.Time // when the last rest ended
 	hung    atomic.Int64
+	lost    bool // the store of a proof could not go on
 }
 
 // New returns a Prover.
@@ -121,6 +130,10 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 		fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there",
 			proof.Point.Index))
 	}
+	if found != nil && found.Unknown > 0 {
+		p.options.Logger.Warn("the place has bases of which the cluster knows nothing; they were not looked at",
+			"bases", found.Unknown)
+	}
 	now := p.options.Clock.Now()
 	proof.At, proof.Took = now.UnixMilli(), max(0, now.Sub(began).Milliseconds())
 	switch {
@@ -160,8 +173,11 @@ func (p *Prover) otherHistory(found *prove.Proof) bool {
 
 // look proves what the place has now.
 func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, error) {
-	if row.Policy.Recipients != "" {
+	switch {
+	case row.Policy.Recipients != "":
 		return nil, errEncrypted
+	case p.lost:
+		return nil, errLost
 	}
 	life := ctx
 	ctx, cancel := context.WithCancel(life)
@@ -173,7 +189,12 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		return nil, err
 	}
 	defer done()
-	store := pace.New(patiently, pace.Limits{BytesPerSecond: BytesPerSecond})
+	store := watched{pace.New(patiently, pace.Limits{BytesPerSecond: BytesPerSecond}), func() error {
+		if !p.mine(p.options.Row(), row.Proofs.Number) {
+			return errOver
+		}
+		return ctx.Err()
+	}}
 	most := consensus.Index(row.Progress.Restorable.Index)
 	if most == 0 { // nothing was reported yet
 		most = math.MaxUint64
@@ -183,15 +204,69 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		return nil, err
 	}
 	for i := range catalog.Segments {
-		if s := &catalog.Segments[i]; s.Size > p.options.SegmentBytes {
+		if s := &catalog.Segments[i]; s.Size > p.options.ObjectBytes {
 			return nil, fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
-				p.options.SegmentBytes)
+				p.options.ObjectBytes)
 		}
 	}
 	p.worked = p.options.Clock.Now()
-	return prove.Run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir, OpenEngine: p.options.OpenEngine,
-		Apply: p.options.Apply, Parallel: 1, After: row.Proofs.Proven.Base, Room: p.options.Room,
-		Rest: func() error { return p.rest(ctx, row.Proofs.Number) }}, catalog)
+	return p.prove(ctx, row, store, catalog)
+}
+
+// watched is a place that is asked for nothing once check fails.
+type watched struct {
+	objects.Store
+	check func() error
+}
+
+// Get implements objects.Store.
+func (w watched) Get(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	return w.Store.Get(ctx, name, offset, length)
+}
+
+// List implements objects.Store.
+func (w watched) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
+	if err := w.check(); err != nil {
+		return nil, false, err
+	}
+	return w.Store.List(ctx, prefix, after, limit)
+}
+
+// prove proves a catalog. A store that cannot go on must not end the member: it is one of a copy. The engine's goroutines, and
+// whatever waits for them, stay where they are until the process ends, with what they hold.
+func (p *Prover) prove(ctx context.Context, row *kv.BackupRow, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	broken := make(chan error, 1)
+	fatal := func(err error) {
+		select {
+		case broken <- err:
+		default: // the first one says why
+		}
+		select {}
+	}
+	type ending struct {
+		proof *prove.Proof
+		err   error
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		proof, err := prove.Run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir,
+			OpenEngine: func(dir string) (engine.Engine, error) { return p.options.OpenEngine(dir, fatal) },
+			Apply:      p.options.Apply, Parallel: 1, After: row.Proofs.Proven.Base, Known: known(row), Room: p.options.Room,
+			ObjectBytes: p.options.ObjectBytes, Rest: func() error { return p.rest(ctx, row.Proofs.Number) }}, c)
+		ended <- ending{proof, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.proof, e.err
+	case err := <-broken:
+		p.lost = true
+		return nil, errors.Join(fmt.Errorf("the store of the proof: %w", err), p.options.FS.RemoveAll(p.options.Dir))
+	}
 }
 
 // open opens a place.
@@ -265,3 +340,9 @@ func (p *Prover) report(ctx context.Context, row *kv.BackupRow, proof *kv.Backup
 
 // cut makes a text fit into a proof.
 func cut(text string) string { return cmp.Or(printable.Within(text, kv.MaxBackupProofBytes), "-") }
+
+// known reports which bases members of the cluster made, as far as it knows: nobody else's store is opened here. The last base
+// that was proven was known then.
+func known(row *kv.BackupRow) func(backup.Hash) bool {
+	return func(h backup.Hash) bool { return h != (backup.Hash{}) && h == row.Proofs.Proven.Base || row.Knows(h) }
+}

@@ -49,13 +49,18 @@ func newMember(t *testing.T) *member {
 	m.heads = backuptest.Ship(t, m.place, commands)
 	m.row = &kv.BackupRow{Generation: 1, Policy: kv.BackupPolicy{On: true, Place: "file:///b"},
 		Proofs: kv.BackupProofs{Number: 7, Member: 3}}
+	for _, b := range m.catalog().Bases {
+		m.row.Known = append(m.row.Known, kv.BackupBase{Index: uint64(b.Index), Hash: b.Hash})
+	}
 	m.o = prover.Options{Cluster: backuptest.Cluster, Member: 3, Row: func() *kv.BackupRow { return m.row },
 		Propose: m.apply, FS: files.Disk, Dir: filepath.Join(t.TempDir(), "proved"),
-		Open:       func(string) (objects.Store, func(), error) { return m.place, func() {}, nil },
-		OpenEngine: func(dir string) (engine.Engine, error) { return engine.Open(engine.Options{FS: files.Disk, Dir: dir}) },
-		Chain:      m.chainAt, Again: time.Millisecond,
-		Room:         func(int64) error { return m.room },
-		SegmentBytes: 1 << 20, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler)}
+		Open: func(string) (objects.Store, func(), error) { return m.place, func() {}, nil },
+		OpenEngine: func(dir string, fatal func(error)) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: files.Disk, Dir: dir, OnFatal: fatal})
+		},
+		Chain: m.chainAt, Again: time.Millisecond,
+		Room:        func(int64) error { return m.room },
+		ObjectBytes: 1 << 20, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler)}
 	return m
 }
 
@@ -78,13 +83,19 @@ func (m *member) chainAt(index consensus.Index) (consensus.Index, apply.ChainMar
 // try runs the Prover until it has reported, and returns what the row says then.
 func (m *member) try() kv.BackupProof {
 	m.t.Helper()
+	return m.tryBy(prover.New(m.o))
+}
+
+// tryBy is try, by a Prover that may have tried before.
+func (m *member) tryBy(p *prover.Prover) kv.BackupProof {
+	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
 	defer cancel()
 	m.ended = cancel
 	next := *m.row
 	next.Proofs.Member = 3
 	m.row = &next
-	prover.New(m.o).Run(ctx)
+	p.Run(ctx)
 	if m.row.Proofs.Member != 0 {
 		m.t.Fatal("nothing was reported")
 	}
@@ -140,7 +151,7 @@ func TestProver_Run_fails(t *testing.T) {
 	m.place.Flip(name, len(content)/2)
 	for what, spoil := range map[string]func(){
 		"no room":        func() { m.room = errors.New("no room") },
-		"large segments": func() { m.o.SegmentBytes = 1 },
+		"large segments": func() { m.o.ObjectBytes = 1 },
 		"--identity":     func() { m.row.Policy.Recipients = "age1a" },
 		"is away": func() {
 			m.o.Open = func(string) (objects.Store, func(), error) { return nil, nil, errors.New("it is away") }

@@ -1,0 +1,95 @@
+package prover_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/server/prover"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// Ensure that a disk that is full while the store of a proof writes its manifest ends that proof, not the member, which then tries
+// none before its restart.
+func TestProver_Run_storeCannotGoOn(t *testing.T) {
+	m := newMember(t)
+	m.o.OpenEngine = func(dir string, fatal func(error)) (engine.Engine, error) {
+		var full atomic.Bool
+		fs := filestest.Wrap(files.Disk, filestest.InjectorFunc(func(op filestest.Op) error {
+			if full.Load() && op.Kind.ReadOrWrite() == filestest.OpIsWrite && strings.Contains(op.Path, "MANIFEST") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		e, err := engine.Open(engine.Options{FS: fs, Dir: dir, OnFatal: fatal})
+		if err != nil {
+			return nil, err
+		}
+		full.Store(true)
+		b := e.NewBatch()
+		b.Set([]byte("\x01key"), []byte("value"))
+		if err := b.Commit(); err != nil {
+			return nil, err
+		}
+		return e, e.Flush()
+	}
+	p := prover.New(m.o)
+	if got := m.tryBy(p); got.Failed || got.Proven || !strings.Contains(got.Why, "no space left") {
+		t.Errorf("got %+v", got)
+	}
+	if got := m.tryBy(p); got.Failed || got.Proven || !strings.Contains(got.Why, "restart this member") {
+		t.Errorf("again: %+v", got)
+	}
+}
+
+// Ensure that bases that no member reported prove nothing.
+func TestProver_Run_unknown(t *testing.T) {
+	m := newMember(t)
+	m.row.Known = nil
+	if got := m.try(); !got.Failed || !strings.Contains(got.Why, "of no member of this cluster") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// endless is a place whose lists never end.
+type endless struct {
+	objects.Store
+	listed func()
+}
+
+func (e endless) List(ctx context.Context, prefix, after string, _ int) ([]objects.Info, bool, error) {
+	e.listed()
+	found, _, err := e.Store.List(ctx, prefix, "", 1)
+	return found, true, err
+}
+
+// Ensure that a member that does not prove any more ends between two pages of a list.
+func TestProver_Run_overInList(t *testing.T) {
+	m := newMember(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pages := 0
+	m.o.Open = func(string) (objects.Store, func(), error) {
+		return endless{m.place, func() {
+			if pages++; pages == 3 {
+				next := *m.row
+				next.Proofs.Number, next.Proofs.Member = 8, 4
+				m.row = &next
+			}
+		}}, cancel, nil
+	}
+	m.o.Propose = func(context.Context, *kv.Command) (kv.Result, error) {
+		t.Error("something was reported")
+		return kv.Result{}, nil
+	}
+	prover.New(m.o).Run(ctx)
+	if pages != 3 {
+		t.Errorf("%d pages", pages)
+	}
+}
