@@ -202,6 +202,9 @@ type BackupRow struct {
 	Known []BackupBase
 }
 
+// Knows reports whether the hash is that of the manifest of a base that a member reported, and that is not forgotten yet.
+func (b *BackupRow) Knows(hash [32]byte) bool { return knows(b.Known, hash) }
+
 // Append appends the binary form.
 func (b *BackupRow) Append(dst []byte) []byte {
 	for _, n := range [...]uint64{b.Generation, b.Turn, b.Member, b.Reports, b.TurnGaps} {
@@ -296,7 +299,7 @@ func (b *BackupRow) report(said *BackupProgress) {
 	if said.Base.Index > p.Base.Index {
 		p.Base, p.BaseHash = said.Base, said.BaseHash
 	}
-	b.know(BackupBase{said.Base.Index, said.BaseHash})
+	b.Known = know(b.Known, BackupBase{said.Base.Index, said.BaseHash})
 	if said.Gaps > b.TurnGaps {
 		p.Gaps += said.Gaps - b.TurnGaps
 		b.TurnGaps = said.Gaps

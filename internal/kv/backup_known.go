@@ -14,18 +14,16 @@ type BackupBase struct {
 // MaxBackupKnown is how many bases the row of the backup knows at most.
 const MaxBackupKnown = 64
 
-// Knows reports whether the hash is that of the manifest of a base that a member reported, and that is not forgotten yet.
-func (b *BackupRow) Knows(hash [32]byte) bool {
-	return slices.ContainsFunc(b.Known, func(k BackupBase) bool { return k.Hash == hash })
+func knows(all []BackupBase, hash [32]byte) bool {
+	return slices.ContainsFunc(all, func(k BackupBase) bool { return k.Hash == hash })
 }
 
-// know takes a base into the row, and forgets the one that was reported first.
-func (b *BackupRow) know(base BackupBase) {
-	if base.Hash == [32]byte{} || b.Knows(base.Hash) {
-		return
+// know returns the list with a base, and without the one that was reported first if there would be too many.
+func know(all []BackupBase, base BackupBase) []BackupBase {
+	if base.Hash == [32]byte{} || knows(all, base.Hash) {
+		return all
 	}
-	former := b.Known[max(0, len(b.Known)-MaxBackupKnown+1):]
-	b.Known = append(slices.Clone(former), base)
+	return append(slices.Clone(all[max(0, len(all)-MaxBackupKnown+1):]), base)
 }
 
 func appendKnown(dst []byte, all []BackupBase) []byte {

@@ -64,8 +64,8 @@ func Catalog(ctx context.Context, store objects.Store, cluster consensus.Cluster
 // catalogPages bounds the pages of a list for a Catalog.
 const catalogPages = 2 * backup.MaxSegments / objects.MaxList
 
-// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page, of which there are so many
-// at most.
+// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page, of which there are so
+// many at most.
 func list(
 	ctx context.Context, store objects.Store, c *backup.Catalog, prefix, after string, pages int, added func(),
 ) error {
@@ -75,8 +75,8 @@ func list(
 			return err
 		}
 		if pages == 0 {
-			return fmt.Errorf("the place has more objects below %s than are looked at, up to %s: somebody else writes there", of,
-				after)
+			return fmt.Errorf("the place has more objects below %s than are looked at, up to %s: somebody else writes there",
+				of, after)
 		}
 		infos, rest, err := store.List(ctx, of, after, objects.MaxList)
 		if err != nil {

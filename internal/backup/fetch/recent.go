@@ -22,8 +22,8 @@ const (
 
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
 // hash on if it is among the last 4096, and the log after them, of which the last 131,072 segments. It is what a member needs
-// that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left out:
-// there is none yet, and they would hide the others.
+// that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left
+// out: there is none yet, and they would hide the others.
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
 ) (*backup.Catalog, error) {

@@ -27,8 +27,8 @@ func since(known []kv.BackupBase) consensus.Index {
 	return consensus.Index(oldest)
 }
 
-// judge gives a base that members are not known to have made a state in which it replaces no other. An attacker who
-// can write to the place can put a base there that looks whole.
+// judge gives a base that members are not known to have made a state in which it replaces no other. A process that can write
+// to the place can put a base there that looks whole.
 func (in *Input) judge(b *Base) {
 	switch {
 	case len(in.Known) == 0 || b.State == Unreadable || in.knows(&b.BaseName):
@@ -40,9 +40,9 @@ func (in *Input) judge(b *Base) {
 }
 
 // intruder names a base that comes after the newest one that members made.
-func (p *Plan) intruder(in *Input) string {
-	for i := range p.Fates {
-		f := &p.Fates[i]
+func (in *Input) intruder(fates []Fate) string {
+	for i := range fates {
+		f := &fates[i]
 		if in.Newest == 0 || f.Epoch < in.Epoch || f.Epoch == in.Epoch && f.Index <= in.Newest {
 			continue
 		}
@@ -54,17 +54,17 @@ func (p *Plan) intruder(in *Input) string {
 }
 
 // disorder names a base whose time does not fit those before it. Of two that members made, it was a clock that jumped.
-func (p *Plan) disorder(in *Input) string {
+func (in *Input) disorder(fates []Fate) string {
 	var last *Fate // the one with the latest time, in this epoch
-	for i := range p.Fates {
-		f := &p.Fates[i]
+	for i := range fates {
+		f := &fates[i]
 		if f.State != Whole {
 			continue
 		}
 		if last != nil && last.Epoch == f.Epoch && last.Index < f.Index && last.Time > f.Time+ahead.Milliseconds() &&
 			!(in.knows(&last.BaseName) && in.knows(&f.BaseName)) {
-			return fmt.Sprintf("%v is of %s, and %v, of an earlier entry, of %s: a clock was wrong, or somebody else wrote to the "+
-				"place. Nothing is removed while both are there", &f.BaseName, backup.Time(f.Time), &last.BaseName,
+			return fmt.Sprintf("%v is of %s, and %v, of an earlier entry, of %s: a clock was wrong, or somebody else wrote to "+
+				"the place. Nothing is removed while both are there", &f.BaseName, backup.Time(f.Time), &last.BaseName,
 				backup.Time(last.Time))
 		}
 		if last == nil || last.Epoch != f.Epoch || f.Time >= last.Time {

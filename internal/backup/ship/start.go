@@ -37,8 +37,7 @@ type Found struct {
 const ahead int64 = 3600_000
 
 // Begin says where a member begins: with the last state at the place that can be restored and is in the member's own chain, or
-// anew. Objects of a time more
-// than an hour ahead are not continued: all that follows would have that time, too.
+// anew. No object is continued whose time is more than an hour after now: all that follows would have that time, too.
 func Begin(f *Found) Start {
 	sets := map[backup.Set]*backup.Secret{0: {}}
 	for i := range f.Secrets {

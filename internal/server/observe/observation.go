@@ -223,7 +223,7 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 		}
 		return max(1, now-at)
 	}
-	state := func(at int64) int64 { // of the place, where others may write: what is to come is not known
+	seen := func(at int64) int64 { // of the place, where others may write: what is to come is not known
 		if at > now+backupAhead {
 			return 0
 		}
@@ -231,8 +231,8 @@ func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup
 	}
 	said, last, proven := &row.Progress, &row.Proofs.Last, &row.Proofs.Proven
 	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
-		ReportedMs: age(said.At), RestorableMs: state(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
-		BaseMs: state(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
+		ReportedMs: age(said.At), RestorableMs: seen(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
+		BaseMs: seen(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), Trouble: said.Trouble,
 		VerifySeconds: row.Policy.VerifySeconds, SealMs: row.Policy.SealMillis, BaseSeconds: row.Policy.BaseSeconds,
 		Recipients: uint64(len(strings.Fields(row.Policy.Recipients))),
 		VerifiedMs: age(last.At), VerifiedRevision: int64(last.Point.Revision), Proven: last.Proven, Failed: last.Failed,
