@@ -86,7 +86,8 @@ func TestBackup_policies(t *testing.T) {
 	}
 	for url, want := range map[string]codes.Code{"s3://bucket/p?endpoint=https://s3.example&credentials=/k&ca=/c.pem": codes.OK,
 		"s3://bucket/q?endpoint=https://s3.example&credentials=/k": codes.FailedPrecondition} {
-		if _, err := api.Report(ctx, &quoratepb.ReportBackupRequest{Place: url, Why: "gone", Damaged: 1}); status.Code(err) != want {
+		if _, err := api.Report(ctx, &quoratepb.ReportBackupRequest{Place: url, Cluster: uint64(testCluster), Why: "gone",
+			Damaged: 1}); status.Code(err) != want {
 			t.Errorf("report of %s: %v", url, err)
 		}
 	}
