@@ -164,7 +164,8 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 			found = []consensus.ClusterID{c.running}
 		case c.running != 0:
 			return nil, command.Refused(fmt.Errorf("%s has nothing of this cluster (%v) yet; of another one, %v: if the "+
-				"backup of that is meant, such as the one from before a restore, give --cluster with its id", c.at, c.running, found))
+				"backup of that is meant, such as the one from before a restore, give --cluster with its id", c.at, c.running,
+				found))
 		case len(found) > 1:
 			several, err := endsOf(ctx, c.store, found)
 			if err != nil {
