@@ -257,8 +257,8 @@ func (m *Machine) wait(why error) {
 	m.phase, m.retry, m.failed = waiting, m.now.Add(m.config.Times.Retry), why.Error()
 }
 
-var errSealed = errors.New("the place has an encrypted backup of this cluster, and the policy has no recipients: give them again " +
-	"(quorate backup start --recipient), or another place")
+var errSealed = errors.New("the place has an encrypted backup of this cluster, and the policy has no recipients: give them " +
+	"again (quorate backup start --recipient), or another place")
 
 // ErrNotFollowed is an error of Open: it is not known how far the member is.
 var ErrNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
