@@ -206,10 +206,11 @@ func retained(b *quoratepb.BackupStatus) []string {
 	if r.GetTimeMs() != 0 {
 		line := fmt.Sprintf("retention removed %s, %s, %s", plural.Of(int(min(r.GetRemoved(), 1<<30)), "object"),
 			progress.Size(int64(min(r.GetBytes(), 1<<62))), ago(b, r.GetTimeMs()))
+		line += "; it keeps "
 		if r.GetFromMs() != 0 {
-			line += "; it keeps any moment since " + backup.Time(r.GetFromMs())
+			line += "any moment since " + backup.Time(r.GetFromMs()) + ", and "
 		}
-		lines = append(lines, line+", and "+plural.Of(int(min(r.GetBases(), 1<<30)), "base"))
+		lines = append(lines, line+plural.Of(int(min(r.GetBases(), 1<<30)), "base"))
 	}
 	if why := r.GetWhy(); why != "" {
 		lines = append(lines, "retention removes less than the rule lets it: "+printable.Text(why, mostTrouble))
