@@ -26,11 +26,18 @@ type DamageError struct {
 func (e *DamageError) Error() string { return fmt.Sprintf("object %s: %v", e.Name, e.Err) }
 func (e *DamageError) Unwrap() error { return e.Err }
 
+// mostClusters bounds the clusters of a place.
+const mostClusters = 10_000
+
 // Clusters returns the clusters that have a base or segments in a place, sorted.
 func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, error) {
 	var found []consensus.ClusterID
 	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix} {
 		for after := ""; ; {
+			if len(found) > mostClusters {
+				return nil, fmt.Errorf("the place names more than %d clusters, so somebody else writes there: say which one is "+
+					"meant (--cluster)", mostClusters)
+			}
 			infos, _, err := store.List(ctx, prefix, after, 1)
 			if err != nil {
 				return nil, err

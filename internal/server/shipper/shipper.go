@@ -202,7 +202,6 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) end {
 				s.options.Logger.Warn("cannot ship the backup", "place", op.Place, "err", err)
 			}
 		} else {
-			s.options.Logger.Info("ships the backup", "turn", s.options.Row().Turn)
 			s.close = free
 			s.performer = perform.Performer{Store: store, FS: s.options.FS, Dir: s.options.Dir,
 				Checkpoint: s.options.Checkpoint, Lock: op.Lock, Generation: op.Generation}
@@ -211,6 +210,13 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) end {
 			err = &turns.Barred{Err: err}
 		}
 		s.machine.Opened(s.now(), catalog, err)
+		switch {
+		case s.machine.Ships():
+			s.options.Logger.Info("ships the backup", "turn", s.options.Row().Turn)
+		case err == nil: // the machine refuses the place, and opens it again
+			s.close()
+			s.close = func() {}
+		}
 	}}
 }
 
