@@ -35,8 +35,8 @@ func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, 
 	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix} {
 		for after := ""; ; {
 			if len(found) > mostClusters {
-				return nil, fmt.Errorf("the place names more than %d clusters, so somebody else writes there: say which one is "+
-					"meant (--cluster)", mostClusters)
+				return nil, fmt.Errorf("the place names more than %d clusters, so somebody else writes there: say which one "+
+					"is meant (--cluster)", mostClusters)
 			}
 			infos, _, err := store.List(ctx, prefix, after, 1)
 			if err != nil {
