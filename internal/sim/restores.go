@@ -42,7 +42,7 @@ func (w *World) judgeBackups() {
 			w.restore(at, catalog, one)
 		}
 		if len(said) > 0 && !w.run.buckets.late {
-			w.judgeGaps(at, catalog, consensus.Index(said[len(said)-1].Index))
+			w.judgeGaps(at, catalog, said)
 		}
 		w.run.counts.Segments += uint64(len(catalog.Segments))
 		w.run.counts.Bases += uint64(len(catalog.Bases))
@@ -81,8 +81,11 @@ func (w *World) restore(at *bucket, catalog *backup.Catalog, said check.Restorab
 	}
 }
 
-// judgeGaps wants each entry from the first base to the last one that can be restored in a segment, or in a gap that is noted.
-func (w *World) judgeGaps(at *bucket, c *backup.Catalog, last consensus.Index) {
+// judgeGaps wants each entry from the first base that was reported to the last one that can be restored in a segment, or in a
+// gap that is noted. An older base may be there: a member that was behind, and did not know yet that its turn was over, put it
+// after the first one. The entries after that base are from before the backup began, and are no gap.
+func (w *World) judgeGaps(at *bucket, c *backup.Catalog, said []check.Restorable) {
+	first, last := consensus.Index(said[0].Base), consensus.Index(said[len(said)-1].Index)
 	has := make([]bool, last+1)
 	mark := func(from, to consensus.Index) {
 		for i := from; i <= min(to, last); i++ {
@@ -95,7 +98,7 @@ func (w *World) judgeGaps(at *bucket, c *backup.Catalog, last consensus.Index) {
 	for i := range c.Gaps {
 		mark(c.Gaps[i].After+1, c.Gaps[i].Until-1)
 	}
-	for i := c.Bases[0].Index + 1; i <= last; i++ {
+	for i := first + 1; i <= last; i++ {
 		if !has[i] {
 			w.run.suite.Report("backup", fmt.Sprintf("%s: entry %d is in no segment, and in no gap that is noted", at.url, i))
 			return

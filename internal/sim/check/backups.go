@@ -27,6 +27,7 @@ type Backups struct {
 type Restorable struct {
 	Index    uint64
 	Revision kv.Revision
+	Base     uint64 // the last entry of the newest base, by the same report
 	By       consensus.MemberID
 }
 
@@ -62,7 +63,8 @@ func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) err
 		if b.said == nil {
 			b.said = map[string][]Restorable{}
 		}
-		b.said[b.place] = append(b.said[b.place], Restorable{at.Index, at.Revision, consensus.MemberID(op.Member)})
+		b.said[b.place] = append(b.said[b.place], Restorable{at.Index, at.Revision,
+			op.Progress.Base.Index, consensus.MemberID(op.Member)})
 	}
 	b.Reports++
 	return nil
