@@ -308,13 +308,13 @@ func (l *link) leave() {
 	}
 	select {
 	case <-l.received:
-	case <-time.After(farewellTime):
+	case <-time.After(l.w.parting):
 	}
 }
 
 // settle waits, for farewellTime at most, until all writes that were answered by verdicts are known to be applied.
 func (l *link) settle() {
-	patience := time.After(farewellTime)
+	patience := time.After(l.w.parting)
 	for l.w.table.settling() {
 		select {
 		case <-l.w.table.wake:

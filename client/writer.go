@@ -24,6 +24,7 @@ type writer struct {
 	table   *table
 	voters  *voterStreams
 	far     time.Duration // FarAway, or what a test sets
+	parting time.Duration // farewellTime, or what a test sets
 	members *follower
 	dial    dial
 
@@ -37,7 +38,7 @@ type writer struct {
 func newWriter(ctx context.Context, members *follower, dial dial) *writer {
 	w := &writer{
 		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}),
-		far: nativeclient.FarAway,
+		far: nativeclient.FarAway, parting: farewellTime,
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.voters = newVoterStreams(w)
@@ -83,7 +84,7 @@ func (w *writer) close() {
 	})
 	select {
 	case <-w.done:
-	case <-time.After(2 * farewellTime):
+	case <-time.After(2 * w.parting):
 		w.cancel()
 		<-w.done
 	}

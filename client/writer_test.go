@@ -250,6 +250,7 @@ func TestWriter_connect(t *testing.T) {
 func TestWriter_close(t *testing.T) {
 	f := newFakeCluster()
 	w := serveFake(t, &fakeMember{cluster: f, id: 1, leader: 1})
+	w.parting = time.Minute
 	if _, err := putOne(patience(t), w, "k"); err != nil {
 		t.Fatal(err)
 	}
