@@ -1,11 +1,15 @@
 package backup_test
 
 import (
+	"bytes"
 	"errors"
 	"math/rand"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
@@ -99,6 +103,33 @@ func TestOpenSegmentWithin_hostile(t *testing.T) {
 			if _, err := backup.OpenSegmentWithin(&name, content, nil, most); err != nil {
 				t.Errorf("%s within %d: %v", what, most, err)
 			}
+		}
+	}
+}
+
+// Ensure that a segment whose frame holds more than its head says is refused before the frame is unpacked, also if the frame does
+// not say how much it holds.
+func TestOpenSegmentWithin_frame(t *testing.T) {
+	_, content := backup.NewPacker().Pack(segment(rand.New(rand.NewSource(5)), backup.Head{}, 2))
+	head := content[:bytes.Index(content, []byte{0x28, 0xb5, 0x2f, 0xfd})]
+	var streamed bytes.Buffer
+	encoder, err := zstd.NewWriter(&streamed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, 7<<20)
+	if _, err := encoder.Write(zeros); err != nil {
+		t.Fatal(err)
+	}
+	if err := encoder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, frame := range map[string][]byte{"named": encoder.EncodeAll(zeros, nil), "not named": streamed.Bytes()} {
+		content := append(slices.Clone(head), frame...)
+		name := backup.SegmentName{Hash: backup.HashOf(content)}
+		took := allocated(func() { _, err = backup.OpenSegmentWithin(&name, content, nil, room) })
+		if !errors.Is(err, backup.ErrDamaged) || took > 64<<10 || len(content) > 4096 {
+			t.Errorf("%s: %d bytes: %v, by %d bytes", what, len(content), err, took)
 		}
 	}
 }

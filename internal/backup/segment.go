@@ -256,8 +256,17 @@ func decodeHead(head, frame []byte, most int64) (*Segment, []byte, error) {
 // leastUnpackBytes bounds what a frame may claim, however little it is to hold: a frame of few bytes has a window of more.
 const leastUnpackBytes = 8 << 20
 
-// unpack unpacks a frame to exactly raw bytes.
+// unpack unpacks a frame to exactly raw bytes. It must name them, or be one block, of 128 KiB at most: no more is unpacked.
 func unpack(frame []byte, raw uint64) ([]byte, error) {
+	var header zstd.Header
+	if err := header.Decode(frame); err != nil {
+		return nil, fmt.Errorf("%w: frame: %w", ErrDamaged, err)
+	}
+	named := header.HasFCS && header.FrameContentSize == raw
+	if !named && (header.HasFCS || !header.FirstBlock.OK || !header.FirstBlock.Last) {
+		return nil, fmt.Errorf("%w: a frame that names %d bytes, and the head says %d", ErrDamaged, header.FrameContentSize,
+			raw)
+	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(max(raw, leastUnpackBytes)),
 		zstd.WithDecoderLowmem(true))
 	if err != nil {
