@@ -31,6 +31,7 @@ type Catalog struct {
 	Segments []Stored  // sorted by first index
 	Gaps     []GapName // sorted
 	Kept     *KeptName // the last note of what was removed; nil: nothing was
+	Cut      bool      // there are segments before these, for which there was no memory, and bases before them
 	Foreign  int       // names that are none of a backup's
 }
 

@@ -85,7 +85,8 @@ func (s *Server) register(registry *prometheus.Registry) {
 		s.services.Collector(),
 		metrics.Collector((&partCounters{member: s.member, transport: s.transport, peerCerts: s.peerCerts}).collect,
 			func(e *metrics.Emitter) {
-				collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes(), s.shippedBytes())
+				collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes(), s.shippedBytes(),
+					s.proofBytes())
 			}),
 		metrics.Collector(s.expiries().collect, s.timings.collect, s.observer.Load().Collect, s.collectAudit),
 		s.timings.write, s.timings.flush, s.timings.slow,

@@ -25,9 +25,9 @@ type memoryUser interface {
 }
 
 // collectMemory shows what each part may have of --memory, and what it has: docs/limits.md.
-func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, peers *admission.Unidentified, packing, shipped int64) {
+func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, peers *admission.Unidentified, packing, shipped, proof int64) {
 	e.Gauge("quorate_memory_limit_bytes", "Memory of this process, by --memory.", float64(b.Limit))
-	for _, row := range memoryParts(b, user, peers, packing, shipped) {
+	for _, row := range memoryParts(b, user, peers, packing, shipped, proof) {
 		e.Gauge("quorate_memory_part_bytes",
 			"Memory that a part of the member has; runtime is all that the Go runtime took from the system, for all parts.",
 			float64(row.has), "part", row.part)
@@ -42,7 +42,7 @@ type memoryPart struct {
 	most, has int64
 }
 
-func memoryParts(b *budgets, user memoryUser, peers *admission.Unidentified, packing, shipped int64) []memoryPart {
+func memoryParts(b *budgets, user memoryUser, peers *admission.Unidentified, packing, shipped, proof int64) []memoryPart {
 	_, store := user.StorageStats()
 	own, clients := user.ProposalBytes()
 	machine, release := user.Machine()
@@ -60,7 +60,8 @@ func memoryParts(b *budgets, user memoryUser, peers *admission.Unidentified, pac
 		{"watches", b.Watch.Total, user.Hub().Stats().WaitingBytes},
 		{"packing", b.Packing, packing},
 		{"proposals", 2 * b.Proposals, int64(own + clients)},
-		{"shipped", b.Shipped.Kept + b.Shipped.Waiting, shipped},
+		{"shipped", b.Shipped.Kept + b.Shipped.Waiting + b.Shipped.Place, shipped},
+		{"proof", b.Proof, proof},
 	}
 }
 
@@ -70,7 +71,7 @@ var boundedParts = []string{"answers", "clients", "peers", "proposals"}
 
 // observedParts are these parts for the doctor.
 func observedParts(b *budgets, user memoryUser, peers *admission.Unidentified) (all []*quoratepb.ObservedPart) {
-	for _, part := range memoryParts(b, user, peers, 0, 0) {
+	for _, part := range memoryParts(b, user, peers, 0, 0, 0) {
 		if slices.Contains(boundedParts, part.part) {
 			all = append(all, &quoratepb.ObservedPart{Name: part.part, Bytes: part.has, LimitBytes: part.most})
 		}

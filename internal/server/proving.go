@@ -5,52 +5,95 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"sort"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/server/prover"
 	"github.com/quorate/quorate/internal/storage/engine"
+	objectplace "github.com/quorate/quorate/internal/storage/objects/place"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
-// provingBytes is the memory for a proof of the backup: two stores, of which one is written, and an object at a
-// time.
-func (s *Server) provingBytes() int64 { return min(s.budgets.Limit/32, 128<<20) }
+// provingRoom is the part of the room on the disk, beside the reserve, that a proof may need.
+const provingRoom = 2
 
-// Parts of provingBytes.
+// provingParts are the parts of the memory for a proof of the backup, in bytes.
+type provingParts struct {
+	table  int64 // one of memory.MemTables of the store that is written
+	cache  int64 // of the blocks of one of two stores
+	census int64 // one of two counts of one of two stores
+	place  int64 // operations on the place
+	names  int64 // of the objects at the place
+	object int64 // a manifest or a segment, as it is at the place and as it is read
+}
+
 const (
-	provingTables = 16 // one of four memtables
-	provingCaches = 8  // of the blocks of one store
-	provingObject = 2  // a manifest or a segment, as it is at the place and as it is read
+	provingStores = 2
+	provingPart   = 8 // tables, caches, operations and names have one of so many parts each, and an object the rest
 	leastTable    = 256 << 10
-	// leastObject is enough for the segments that members make, with the largest entry of --max-request-bytes as it is if
-	// nobody sets it: where --memory is less than half a GiB it is more than the part above.
-	leastObject = 8 << 20
-	// provingRoom is the part of the room on the disk, beside the reserve, that a proof may need.
-	provingRoom = 2
+	provingCensus = 64 << 10
+	// leastObject is about what a segment takes that has many small entries of one second.
+	leastObject = 1 << 20
 )
+
+// divideProof divides the share of a proof. Where that is little no memory is left for an object, and there is no proof.
+func divideProof(share int64) provingParts {
+	part := share / provingPart
+	p := provingParts{table: max(part/memory.MemTables, leastTable), cache: part / provingStores, census: provingCensus,
+		place: max(part, objectplace.LeastMemory), names: max(part, fetch.LeastNameBytes)}
+	p.object = share - p.place - p.names - memory.MemTables*p.table - provingStores*(p.cache+2*p.census)
+	return p
+}
+
+// tooLittleToProve says that a share of --memory is too little for a proof; nil: it is not.
+func tooLittleToProve(share int64) error {
+	if divideProof(share).object >= leastObject {
+		return nil
+	}
+	const mib, most = 1 << 20, 1 << 20 // MiB
+	needs := sort.Search(most, func(n int) bool {
+		return divideProof(memory.Divide(int64(n)*mib).Proof).object >= leastObject
+	})
+	return fmt.Errorf("this member has %d KiB of its --memory for a proof, which is too little: give it --memory=%dMiB or "+
+		"more, or prove the backup elsewhere by `quorate backup verify --from URL --report --endpoints MEMBERS`", share>>10,
+		needs)
+}
 
 // startProver proves the backup whenever this member is appointed for that.
 func (s *Server) startProver(context.Context, Options) error {
 	own := &s.data.Identity
-	total := s.provingBytes()
+	parts := divideProof(s.budgets.Proof)
 	proves := prover.New(prover.Options{Cluster: own.Cluster, Member: own.Member, Row: s.backupRow, Propose: s.member.Propose,
-		Open: s.openPlace, FS: s.disk.fs, Dir: filepath.Join(s.cfg.Storage.DataDir, memberDir, snapshot.WorkDir, "proved"),
+		Open: s.placeOpener(parts.place, nil), FS: s.disk.fs,
+		Dir: filepath.Join(s.cfg.Storage.DataDir, memberDir, snapshot.WorkDir, "proved"),
 		OpenEngine: func(dir string, fatal func(error)) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, Paced: true, OnFatal: fatal,
-				MemTableBytes: max(total/provingTables, leastTable), CacheBytes: total / provingCaches})
+				MemTableBytes: parts.table, CacheBytes: parts.cache})
 		},
 		Apply: apply.Options{MostLeases: s.budgets.Starts(), Store: mvcc.Options{Life: s.ctx, CacheBytes: -1,
-			Census: census.Options{LogBytes: leastTable, IntervalBytes: leastTable}}},
-		Room: s.roomToProve, ObjectBytes: max(total/provingObject, leastObject), Chain: s.chainAt, Again: provingAgain,
+			Census: census.Options{LogBytes: int(parts.census), IntervalBytes: int(parts.census)}}},
+		Room: s.roomToProve, ObjectBytes: parts.object, NameBytes: parts.names,
+		TooLittle: tooLittleToProve(s.budgets.Proof), Chain: s.chainAt, Again: provingAgain,
 		Clock: env.WallClock{}, Logger: s.logger,
 	})
+	s.prover.Store(proves)
 	s.wg.Go(func() { proves.Run(s.ctx) })
 	return nil
+}
+
+// proofBytes is the memory that a proof which is under way may hold: all of its share.
+func (s *Server) proofBytes() int64 {
+	if proves := s.prover.Load(); proves != nil && proves.Working() {
+		return s.budgets.Proof
+	}
+	return 0
 }
 
 // provingAgain is how long the second look at a place waits.

@@ -23,6 +23,7 @@ import (
 	"github.com/quorate/quorate/internal/server/collect"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
 	"github.com/quorate/quorate/internal/server/observe"
+	"github.com/quorate/quorate/internal/server/prover"
 	"github.com/quorate/quorate/internal/server/shipper"
 	"github.com/quorate/quorate/internal/storage/files"
 	objectplace "github.com/quorate/quorate/internal/storage/objects/place"
@@ -76,7 +77,9 @@ type Server struct {
 	endShipping context.CancelFunc
 	observer    atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
 	shipper     atomic.Pointer[shipper.Shipper]   // the same; metrics look before
-	collector   atomic.Pointer[collect.Collector] // the same; other members ask before
+	prover      atomic.Pointer[prover.Prover]     // as shipper
+	shipPlace   atomic.Pointer[objectplace.Store] // where the shipper ships; nil: nowhere now
+	collector   atomic.Pointer[collect.Collector] // as shipper; other members ask before
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup/feed"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
@@ -26,14 +28,17 @@ func (s *Server) shippedBytes() (bytes int64) {
 	if ships := s.shipper.Load(); ships != nil {
 		bytes += ships.Held()
 	}
+	if place := s.shipPlace.Load(); place != nil {
+		bytes += place.Held()
+	}
 	return bytes
 }
 
 // placePatience is for one operation on a place. Package ship tries again later.
 var placePatience = retry.Policy{Attempts: 2, First: time.Second, Most: 2 * time.Second}
 
-// placeMemory is what operations on a place hold together.
-const placeMemory = 32 << 20
+// placeParts divides the memory for the place between operations there and the names of what is there.
+const placeParts = 2
 
 // newFeed makes the feed, before anything is applied to the member's data.
 func (s *Server) newFeed() *feed.Feed {
@@ -47,10 +52,11 @@ func (s *Server) startShipper(context.Context, Options) error {
 	own := &s.data.Identity
 	ships := shipper.New(shipper.Options{
 		Cluster: own.Cluster, Epoch: uint64(own.Epoch.Number), Member: own.Member, Build: config.Build(), Feed: s.feed,
-		Row:     s.backupRow,
-		Propose: s.member.Propose, Checkpoint: s.member.Checkpoint, Open: s.openPlace, FS: s.disk.fs,
-		Dir:       filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
-		HeldBytes: s.budgets.Shipped.Waiting, Clock: env.WallClock{}, Logger: s.logger,
+		Row: s.backupRow, Propose: s.member.Propose, Checkpoint: s.member.Checkpoint,
+		Open: s.placeOpener(s.budgets.Shipped.Place/placeParts, &s.shipPlace),
+		FS:   s.disk.fs, Dir: filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
+		HeldBytes: s.budgets.Shipped.Waiting, NameBytes: max(s.budgets.Shipped.Place/placeParts, fetch.LeastNameBytes),
+		Clock: env.WallClock{}, Logger: s.logger,
 	})
 	s.shipper.Store(ships)
 	var ctx context.Context
@@ -94,21 +100,40 @@ func (s *Server) backupRow() *kv.BackupRow {
 	return machine.Backup()
 }
 
-func (s *Server) openPlace(url string) (objects.Store, func(), error) {
+// placeOpener returns what opens a place, in which operations have so much memory together. The place that is open is in at,
+// unless that is nil.
+func (s *Server) placeOpener(memory int64, at *atomic.Pointer[objectplace.Store]) func(string) (objects.Store, func(), error) {
+	return func(url string) (objects.Store, func(), error) {
+		store, err := s.openPlace(url, memory)
+		if err != nil {
+			return nil, nil, err
+		}
+		if at == nil {
+			return store, store.Close, nil
+		}
+		at.Store(store)
+		return store, func() {
+			at.CompareAndSwap(store, nil)
+			store.Close()
+		}, nil
+	}
+}
+
+func (s *Server) openPlace(url string, memory int64) (*objectplace.Store, error) {
 	at, err := objectplace.Parse(url)
 	if err == nil {
 		at, err = s.places.Permit(at)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store, err := objectplace.Open(at, objectplace.Options{FS: s.disk.below, Getenv: os.Getenv, Retry: placePatience,
-		Memory: placeMemory})
+		Memory: memory})
 	if err != nil {
-		return nil, nil, advised(err)
+		return nil, advised(err)
 	}
 	for _, warning := range store.Warnings {
 		s.logger.Warn("the place of the backup", "place", at.String(), "warning", warning)
 	}
-	return store, store.Close, nil
+	return store, nil
 }

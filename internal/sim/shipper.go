@@ -162,7 +162,7 @@ func (s *shipper) open(op *turns.Op) {
 		if !known {
 			return func() { opened(nil, turns.ErrNotFollowed) }
 		}
-		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, backup.Hash{}, applied.Index)
+		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, backup.Hash{}, applied.Index, 0)
 		return func() { opened(catalog, err) }
 	})
 }

@@ -10,28 +10,38 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Bounds of what Recent holds: some 128 bytes each. The names of a kind come in the order of the log.
+// Bounds of what Recent holds. The names of a kind come in the order of the log.
 const (
 	recentBases  = 8 // with the log after them, if not more are asked for
-	mostBases    = 4096
+	mostBases    = 1024
 	mostSegments = 1 << 17
 	mostNotes    = 1024
-	grown        = 2 // a list that has grown to so many times its bound is cut
 	mostPages    = 4096
+	// nameBytes is what a name takes in memory.
+	nameBytes = 128
 )
 
+// LeastSegments is how many segments Recent returns whatever memory there is, if there are as many: 3 MiB. A base has fewer
+// behind it (ship.DefaultBaseAfter): a member that took over could not continue what it does not see.
+const LeastSegments = 24 << 10
+
+// LeastNameBytes is the memory of LeastSegments.
+const LeastNameBytes = LeastSegments * nameBytes
+
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
-// hash on if it is among the last 4096, and the log after them, of which the last 131,072 segments. It is what a member needs
+// hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory,
+// 24,576 at least and 131,072 at most. It is what a member needs
 // that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left
 // out: there is none yet, and they would hide the others.
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
+	memory int64,
 ) (*backup.Catalog, error) {
-	c := &backup.Catalog{Cluster: cluster}
+	c, segments := &backup.Catalog{Cluster: cluster}, max(LeastSegments, min(int(memory/nameBytes), mostSegments))
 	list := func(prefix, after string, cut func()) error {
 		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); cut() })
 	}
-	err := list(backup.BasePrefix, "", func() { c.Bases = last(c.Bases, mostBases, grown) })
+	err := list(backup.BasePrefix, "", func() { c.Bases, _ = last(c.Bases, mostBases) })
 	if err != nil {
 		return nil, err
 	}
@@ -46,19 +56,25 @@ func Recent(
 		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
-	err = list(backup.LogPrefix, after, func() { c.Segments = last(c.Segments, mostSegments, grown) })
+	err = list(backup.LogPrefix, after, func() {
+		cut := false
+		c.Segments, cut = last(c.Segments, segments)
+		c.Cut = c.Cut || cut
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = list(backup.GapPrefix, "", func() { c.Gaps = last(c.Gaps, mostNotes, grown) })
+	err = list(backup.GapPrefix, "", func() { c.Gaps, _ = last(c.Gaps, mostNotes) })
 	if err != nil {
 		return nil, err
 	}
-	c.Segments, c.Gaps = last(c.Segments, mostSegments, 1), last(c.Gaps, mostNotes, 1)
 	if err := list(backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
-	c.Sort()
+	if c.Sort(); c.Cut { // nothing leads on from a base before the first segment
+		first := c.Segments[0].First
+		c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index+1 < first })
+	}
 	return c, nil
 }
 
@@ -69,10 +85,14 @@ func leaveOut(c *backup.Catalog, most consensus.Index) {
 	c.Gaps = slices.DeleteFunc(c.Gaps, func(g backup.GapName) bool { return g.After > most })
 }
 
-// last cuts a list that has more than so many times most elements to its last ones.
-func last[T any](all []T, most, times int) []T {
-	if len(all) <= most*times {
-		return all
+// last cuts a list to its last elements. One that grows gets room for all that it may have and a page, once: append would hold
+// twice as much for a moment.
+func last[T any](all []T, most int) (kept []T, cut bool) {
+	if len(all) >= objects.MaxList {
+		all = slices.Grow(all, max(0, most+objects.MaxList-len(all)))
 	}
-	return slices.Clone(all[len(all)-most:])
+	if len(all) <= most {
+		return all, false
+	}
+	return all[:copy(all, all[len(all)-most:])], true
 }

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/objects"
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
@@ -57,7 +60,7 @@ func TestRecent(t *testing.T) {
 		"from the first":  {bases[0].Hash, 30, 90, 0, 1},
 		"of another":      {backup.HashOf([]byte("none")), 8, 27, 220, 211},
 	} {
-		c, err := fetch.Recent(t.Context(), place, 7, row.from, 1000)
+		c, err := fetch.Recent(t.Context(), place, 7, row.from, 1000, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +69,7 @@ func TestRecent(t *testing.T) {
 			t.Errorf("%s: %d bases from %v, %d segments from %d", name, len(c.Bases), c.Bases[0].Index, len(c.Segments), c.Segments[0].First)
 		}
 	}
-	if c, err := fetch.Recent(t.Context(), place, 5, backup.Hash{}, 1000); err != nil || len(c.Bases)+len(c.Segments) > 0 {
+	if c, err := fetch.Recent(t.Context(), place, 5, backup.Hash{}, 1000, 0); err != nil || len(c.Bases)+len(c.Segments) > 0 {
 		t.Errorf("a cluster that has nothing there: %+v, %v", c, err)
 	}
 }
@@ -97,16 +100,16 @@ func TestRecent_falseNames(t *testing.T) {
 		put(base(1<<40 + i))
 		put(segment(1<<40 + i))
 	}
-	c, err := fetch.Recent(t.Context(), place, 7, backup.Hash{}, 15)
+	c, err := fetch.Recent(t.Context(), place, 7, backup.Hash{}, 15, 0)
 	if err != nil || len(c.Bases) != 1 || c.Bases[0].Index != 10 || len(c.Segments) != 1 || c.Segments[0].First != 11 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if _, err := fetch.Recent(t.Context(), endless{place}, 7, backup.Hash{}, 15); err == nil || !strings.Contains(err.Error(), "more objects") {
+	if _, err := fetch.Recent(t.Context(), endless{place}, 7, backup.Hash{}, 15, 0); err == nil || !strings.Contains(err.Error(), "more objects") {
 		t.Errorf("an endless list: %v", err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := fetch.Recent(gone, endless{place}, 7, backup.Hash{}, 15); !errors.Is(err, context.Canceled) {
+	if _, err := fetch.Recent(gone, endless{place}, 7, backup.Hash{}, 15, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits: %v", err)
 	}
 }
@@ -116,4 +119,67 @@ type endless struct{ objects.Store }
 
 func (endless) List(_ context.Context, prefix, after string, _ int) ([]objects.Info, bool, error) {
 	return []objects.Info{{Name: cmp.Or(after, prefix) + "x"[:min(1, max(0, 64-len(after)))]}}, true, nil
+}
+
+// many is a place with a base, so many segments of one entry each, a base after all but some, and those.
+type many struct {
+	objects.Store
+	segments, behind int
+}
+
+func (m many) name(segment int) string {
+	s := backup.SegmentName{Cluster: 7, First: consensus.Index(segment + 11), End: backup.Point{Index: consensus.Index(segment + 11)}}
+	return s.String()
+}
+
+func (m many) List(_ context.Context, prefix, after string, limit int) (found []objects.Info, more bool, err error) {
+	switch {
+	case strings.HasPrefix(prefix, backup.BasePrefix):
+		for _, index := range []int{10, 10 + m.segments - m.behind} {
+			base := backup.BaseName{Cluster: 7, Point: backup.Point{Index: consensus.Index(index)}}
+			found = append(found, objects.Info{Name: base.String()})
+		}
+	case strings.HasPrefix(prefix, backup.LogPrefix):
+		first := sort.Search(m.segments, func(i int) bool { return m.name(i) > after })
+		for i := first; i < min(m.segments, first+limit); i++ {
+			found = append(found, objects.Info{Name: m.name(i)})
+		}
+		more = first+limit < m.segments
+	}
+	return found, more, nil
+}
+
+// Ensure that what a member holds of a place has a bound by its memory, that it has the end of the log in any case, and that no
+// base is left from which nothing leads on.
+func TestRecent_memory(t *testing.T) {
+	const least = fetch.LeastSegments
+	for _, row := range []struct {
+		all, behind int
+		memory      int64
+		want, bases int
+		cut         bool
+	}{
+		{least, 100, 0, least, 2, false}, {least + 1, 100, 0, least, 1, true}, {2 * least, 100, 0, least, 1, true},
+		{2 * least, least, 0, least, 1, true}, {2 * least, least + 1, 0, least, 0, true}, {2 * least, 100, 1 << 30, 2 * least, 2, false},
+		{2 * least, 100, 192 * least, least * 3 / 2, 1, true}, {6 * least, 100, 1 << 40, 1 << 17, 1, true},
+	} {
+		c, err := fetch.Recent(t.Context(), many{segments: row.all, behind: row.behind}, 7, backup.Hash{}, 1<<40, row.memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(c.Segments); got != row.want || c.Cut != row.cut || len(c.Bases) != row.bases ||
+			int(c.Segments[got-1].First) != row.all+10 {
+			t.Errorf("%+v: %d segments to %v, cut: %v, %d bases", row, got, c.Segments[got-1].First, c.Cut, len(c.Bases))
+		}
+		if most := max(row.memory, 128*least) + 128*objects.MaxList; int64(cap(c.Segments))*int64(unsafe.Sizeof(c.Segments[0])) > most {
+			t.Errorf("%+v: room for %d segments of %d bytes", row, cap(c.Segments), unsafe.Sizeof(c.Segments[0]))
+		}
+	}
+}
+
+// Ensure that a base has fewer segments behind it than any member that takes over sees.
+func TestRecent_baseAfter(t *testing.T) {
+	if ship.DefaultBaseAfter > fetch.LeastSegments*9/10 {
+		t.Errorf("a base after %d segments, and %d are seen", ship.DefaultBaseAfter, fetch.LeastSegments)
+	}
 }

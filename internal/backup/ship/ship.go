@@ -37,7 +37,7 @@ const (
 	DefaultSealAfter = 1000
 	DefaultRestAfter = 3600 * 1000
 	DefaultBaseEvery = 6 * 3600 * 1000
-	DefaultBaseAfter = 100_000
+	DefaultBaseAfter = 22_000 // six hours of writes in each second; less than fetch.LeastSegments
 	DefaultHeldBytes = 64 << 20
 	DefaultPuts      = 4
 	DefaultFilePuts  = 2

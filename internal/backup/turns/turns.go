@@ -19,6 +19,8 @@ type Config struct {
 	Build   string // for manifests
 	// HeldBytes bounds what waits for the place.
 	HeldBytes int64
+	// KeepBytes bounds what a round of retention holds; zero: HeldBytes.
+	KeepBytes int64
 	// Lock returns what encrypts to the recipients of a policy that has some; nil: no policy has.
 	Lock   func(*kv.BackupPolicy) (*backup.Lock, error)
 	Times  Times
@@ -155,6 +157,9 @@ func New(c Config, feed Feed) *Machine {
 	set(&c.Times.Quit, 5*time.Second)
 	if c.HeldBytes <= 0 {
 		c.HeldBytes = ship.DefaultHeldBytes
+	}
+	if c.KeepBytes <= 0 {
+		c.KeepBytes = c.HeldBytes
 	}
 	return &Machine{config: c, feed: feed, under: map[uint64]begun{}}
 }
@@ -303,7 +308,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
-		Lock:      m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
+		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
 	m.work()
 }

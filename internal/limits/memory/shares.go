@@ -39,6 +39,8 @@ type Shares struct {
 	Top       int64 // counts of the busiest prefixes and clients
 	Console   int64 // sections of its pages that were shown last
 	Shipped   Shipped
+	// Proof is of the continuous backup: its stores, an object of the place, and what is known of the others.
+	Proof int64
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
 	// what other parts do not use.
 	Deletion int64
@@ -70,6 +72,7 @@ func (s State) Least(of State) State {
 type Shipped struct {
 	Kept    int64 // entries that were applied last, at each member
 	Waiting int64 // what was sealed, or is about to be, and is not at the place
+	Place   int64 // operations on the place, and names of what is there
 }
 
 // Log bounds the log that is held in memory.
@@ -111,7 +114,7 @@ func Divide(limit int64) Shares {
 		Limit:    limit,
 		Heap:     (limit - program) / units * (units - 2), // the runtime may miss its limit by some percent
 		MemTable: part(2, 32<<20),
-		Blocks:   part(3, 32<<20) + max(0, limit-DefaultMost)/2,
+		Blocks:   part(3, mostBlocks) + max(0, limit-DefaultMost)/2,
 		Versions: part(6, 96<<20) / 4,
 		Counts:   part(1, 8<<20),
 		Log: Log{
@@ -154,6 +157,20 @@ func Divide(limit int64) Shares {
 	}
 	// The log has what answers leave, and leases what the store leaves.
 	s.Log.Snapshot = min(part(8+11, 2<<30)-s.Answers, 1<<30)
-	s.State.Leases = min(part(8+3+1, 2<<30)-MemTables*s.MemTable-part(3, 32<<20), 512<<20)
+	s.State.Leases = min(part(8+3+1, 2<<30)-MemTables*s.MemTable-part(3, mostBlocks), 512<<20)
+	// A continuous backup has what versions and counts leave, and, where that is little, a unit of what blocks have. Shipping
+	// comes before proofs.
+	left := part(12, 2<<30)/4 - s.Versions - 3*s.Counts/2
+	ofBlocks := min(part(3, mostBlocks)/3, max(0, leastBackup-left))
+	s.Blocks -= ofBlocks
+	left += ofBlocks
+	s.Shipped.Place = min(max(left/4, min(left/4*3, leastPlace)), 36<<20)
+	s.Proof = min(left-s.Shipped.Place, 96<<20)
 	return s
 }
+
+const (
+	mostBlocks  = 32 << 20             // of the limit up to DefaultMost
+	leastBackup = mostBlocks/3 + 4<<20 // where blocks have the most, versions and counts leave 4 MiB
+	leastPlace  = 6 << 20              // that a proof leaves, where there is as much
+)

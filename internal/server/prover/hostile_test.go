@@ -2,11 +2,17 @@ package prover_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/backuptest"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/server/prover"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -92,4 +98,56 @@ func TestProver_Run_overInList(t *testing.T) {
 	if pages != 3 {
 		t.Errorf("%d pages", pages)
 	}
+}
+
+// Ensure that a member that has no memory for a proof says so, and opens nothing; and that a place with more names than there is
+// memory for is not called damaged.
+func TestProver_Run_tooLittleMemory(t *testing.T) {
+	m := newMember(t)
+	place := m.o.Open
+	m.o.TooLittle = errors.New("give it --memory=800MiB")
+	m.o.Open = func(string) (objects.Store, func(), error) {
+		t.Error("the place was opened")
+		return nil, nil, errors.New("no place")
+	}
+	if got := m.try(); got.Failed || got.Proven || got.Why != "give it --memory=800MiB" {
+		t.Errorf("got %+v", got)
+	}
+	m.o.TooLittle = nil
+	m.o.Open = func(url string) (objects.Store, func(), error) {
+		store, done, err := place(url)
+		return withLog(store, m.heads[len(m.heads)-1].Index+2), done, err
+	}
+	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "raise its --memory") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// crowded is a place that has many more objects of one entry of the log.
+type crowded struct {
+	objects.Store
+	names []string // sorted
+}
+
+func withLog(store objects.Store, entry consensus.Index) crowded {
+	c := crowded{Store: store}
+	for i := range 2 * fetch.LeastSegments {
+		s := backup.SegmentName{Cluster: backuptest.Cluster, First: entry, End: backup.Point{Index: entry, Sum: uint64(i)}}
+		c.names = append(c.names, s.String())
+	}
+	slices.Sort(c.names)
+	return c
+}
+
+func (c crowded) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
+	if !strings.HasPrefix(prefix, backup.LogPrefix) {
+		return c.Store.List(ctx, prefix, after, limit)
+	}
+	first, _ := slices.BinarySearch(c.names, after+"\x00")
+	last := min(first+limit, len(c.names))
+	var found []objects.Info
+	for _, name := range c.names[first:last] {
+		found = append(found, objects.Info{Name: name})
+	}
+	return found, last < len(c.names), nil
 }

@@ -44,7 +44,11 @@ type Options struct {
 	Room func(bytes int64) error
 	// ObjectBytes is the memory for reading a manifest or a segment, one at a time.
 	ObjectBytes int64
-	LookEvery   time.Duration // between two looks whether this member is appointed; zero: a second
+	// NameBytes is the memory for the names of the objects at the place.
+	NameBytes int64
+	// TooLittle is why this member has no memory for a proof; nil: it has.
+	TooLittle error
+	LookEvery time.Duration // between two looks whether this member is appointed; zero: a second
 	// Chain returns what this member has applied, and the hash at an index, as apply.Machine.ChainAt.
 	Chain func(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool)
 	// Again is how long a second look waits.
@@ -77,6 +81,7 @@ type Prover struct {
 	options Options
 	worked  time.Time // when the last rest ended
 	hung    atomic.Int64
+	working atomic.Bool
 	lost    bool // the store of a proof could not go on
 }
 
@@ -91,11 +96,16 @@ func New(o Options) *Prover {
 func (p *Prover) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if row := p.options.Row(); p.mine(row, row.Proofs.Number) && p.hung.Load() <= mostHung {
+			p.working.Store(true)
 			p.try(ctx, row)
+			p.working.Store(false)
 		}
 		_ = broadcast.Pause(ctx, p.options.LookEvery)
 	}
 }
+
+// Working reports whether a proof is under way, for which memory is held.
+func (p *Prover) Working() bool { return p.working.Load() }
 
 func (p *Prover) mine(row *kv.BackupRow, number uint64) bool {
 	return row.Policy.On && row.Proofs.Member == uint64(p.options.Member) && row.Proofs.Number == number
@@ -178,6 +188,8 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		return nil, errEncrypted
 	case p.lost:
 		return nil, errLost
+	case p.options.TooLittle != nil:
+		return nil, p.options.TooLittle
 	}
 	life := ctx
 	ctx, cancel := context.WithCancel(life)
@@ -199,9 +211,13 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	if most == 0 { // nothing was reported yet
 		most = math.MaxUint64
 	}
-	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base, most)
-	if err != nil {
+	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base, most, p.options.NameBytes)
+	switch {
+	case err != nil:
 		return nil, err
+	case catalog.Cut && len(catalog.Bases) == 0:
+		return nil, fmt.Errorf("the place has more than %d objects of the log since its last base, and this member has no "+
+			"memory for more: raise its --memory", len(catalog.Segments))
 	}
 	for i := range catalog.Segments {
 		if s := &catalog.Segments[i]; s.Size > p.options.ObjectBytes {

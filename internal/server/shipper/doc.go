@@ -7,5 +7,5 @@
 // Invariants:
 //  1. Run returns once all operations have ended, or were given up since the place hangs. Those touch the place alone, and
 //     free what they hold when they end.
-//  2. Memory is bounded: what waits for the place by Options.HeldBytes.
+//  2. Memory is bounded: what waits for the place by Options.HeldBytes, what is known of it by Options.NameBytes.
 package shipper

@@ -39,6 +39,8 @@ type Options struct {
 	Dir  string // for the files of a checkpoint; what is there is removed
 	// HeldBytes bounds what waits for the place.
 	HeldBytes int64
+	// NameBytes bounds what is known of the objects at the place: when it is opened, and in a round of retention.
+	NameBytes int64
 	Clock     env.Clock
 	Logger    *slog.Logger
 }
@@ -75,7 +77,7 @@ type end struct {
 // New returns a Shipper.
 func New(o Options) *Shipper {
 	machine := turns.New(turns.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
-		HeldBytes: o.HeldBytes, Lock: lockOf, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
+		HeldBytes: o.HeldBytes, KeepBytes: o.NameBytes, Lock: lockOf, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
 	return &Shipper{options: o, machine: machine, ends: make(chan ended), over: make(chan struct{}),
 		close: func() {}}
 }
@@ -226,7 +228,7 @@ func (s *Shipper) list(ctx context.Context, store objects.Store) (*backup.Catalo
 	if !known {
 		return nil, turns.ErrNotFollowed
 	}
-	return fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}, applied.Index)
+	return fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}, applied.Index, s.options.NameBytes)
 }
 
 func (s *Shipper) report(ctx context.Context, command *kv.Command) error {

@@ -18,14 +18,19 @@ const burst = 64 << 10
 type Limits struct {
 	BytesPerSecond int64 // of bodies, written and read together
 	AtOnce         int   // operations; a Get lasts until its body is closed
+	Lists          int   // of these that are lists
 }
 
 // Store keeps the operations of another store within limits.
 type Store struct {
 	within objects.Store
 	bytes  *rate.Limiter
-	turns  chan struct{}
+	turns  turns
+	lists  turns
 }
+
+// turns has an element for each operation under way; nil: there is no bound.
+type turns chan struct{}
 
 // New returns a store within limits.
 func New(within objects.Store, limits Limits) *Store {
@@ -34,36 +39,42 @@ func New(within objects.Store, limits Limits) *Store {
 		s.bytes = rate.NewLimiter(rate.Limit(limits.BytesPerSecond), burst)
 	}
 	if limits.AtOnce > 0 {
-		s.turns = make(chan struct{}, limits.AtOnce)
+		s.turns = make(turns, limits.AtOnce)
+	}
+	if limits.Lists > 0 {
+		s.lists = make(turns, limits.Lists)
 	}
 	return s
 }
 
+// Under returns how many operations are under way, of a store with a bound of these.
+func (s *Store) Under() int { return len(s.turns) }
+
 // take waits for a turn.
-func (s *Store) take(ctx context.Context) error {
-	if s.turns == nil {
+func (t turns) take(ctx context.Context) error {
+	if t == nil {
 		return ctx.Err()
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case s.turns <- struct{}{}:
+	case t <- struct{}{}:
 		return nil
 	}
 }
 
-func (s *Store) give() {
-	if s.turns != nil {
-		<-s.turns
+func (t turns) give() {
+	if t != nil {
+		<-t
 	}
 }
 
 // Put implements objects.Store.
 func (s *Store) Put(ctx context.Context, name string, body io.ReadSeeker, size int64) error {
-	if err := s.take(ctx); err != nil {
+	if err := s.turns.take(ctx); err != nil {
 		return err
 	}
-	defer s.give()
+	defer s.turns.give()
 	if s.bytes != nil {
 		body = &seeker{reader{ctx, s.bytes, body}, body}
 	}
@@ -72,15 +83,15 @@ func (s *Store) Put(ctx context.Context, name string, body io.ReadSeeker, size i
 
 // Get implements objects.Store.
 func (s *Store) Get(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
-	if err := s.take(ctx); err != nil {
+	if err := s.turns.take(ctx); err != nil {
 		return nil, err
 	}
 	body, err := s.within.Get(ctx, name, offset, length)
 	if err != nil {
-		s.give()
+		s.turns.give()
 		return nil, err
 	}
-	c := &closer{Reader: body, body: body, give: s.give}
+	c := &closer{Reader: body, body: body, give: s.turns.give}
 	if s.bytes != nil {
 		c.Reader = &reader{ctx, s.bytes, body}
 	}
@@ -89,28 +100,32 @@ func (s *Store) Get(ctx context.Context, name string, offset, length int64) (io.
 
 // Stat implements objects.Store.
 func (s *Store) Stat(ctx context.Context, name string) (objects.Info, error) {
-	if err := s.take(ctx); err != nil {
+	if err := s.turns.take(ctx); err != nil {
 		return objects.Info{}, err
 	}
-	defer s.give()
+	defer s.turns.give()
 	return s.within.Stat(ctx, name)
 }
 
 // List implements objects.Store.
 func (s *Store) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
-	if err := s.take(ctx); err != nil {
+	if err := s.lists.take(ctx); err != nil { // first: a list that waits for another one holds up nothing else
 		return nil, false, err
 	}
-	defer s.give()
+	defer s.lists.give()
+	if err := s.turns.take(ctx); err != nil {
+		return nil, false, err
+	}
+	defer s.turns.give()
 	return s.within.List(ctx, prefix, after, limit)
 }
 
 // Delete implements objects.Store.
 func (s *Store) Delete(ctx context.Context, name string) error {
-	if err := s.take(ctx); err != nil {
+	if err := s.turns.take(ctx); err != nil {
 		return err
 	}
-	defer s.give()
+	defer s.turns.give()
 	return s.within.Delete(ctx, name)
 }
 

@@ -113,3 +113,46 @@ func TestStore_atOnce(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that lists have a bound of their own, and that one that waits holds up no other operation.
+func TestStore_lists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goes := make(chan struct{})
+		s := pace.New(slowLists{objectstest.NewPlace(1, time.Now), goes}, pace.Limits{AtOnce: 2, Lists: 1})
+		for range 3 {
+			go func() {
+				if _, _, err := s.List(context.Background(), "", "", 1); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if under := s.Under(); under != 1 {
+			t.Errorf("%d operations are under way", under)
+		}
+		if err := s.Put(t.Context(), "o", strings.NewReader("x"), 1); err != nil {
+			t.Error(err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := s.List(gone, "", "", 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("nobody waits: %v", err)
+		}
+		close(goes)
+		synctest.Wait()
+		if under := s.Under(); under != 0 {
+			t.Errorf("%d operations are under way at the end", under)
+		}
+	})
+}
+
+// slowLists is a place whose lists wait.
+type slowLists struct {
+	objects.Store
+	goes chan struct{}
+}
+
+func (s slowLists) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
+	<-s.goes
+	return s.Store.List(ctx, prefix, after, limit)
+}

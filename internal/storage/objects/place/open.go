@@ -27,7 +27,8 @@ type Options struct {
 	Retry  retry.Policy
 	// BytesPerSecond bounds the bytes of objects, written and read together; 0 is no bound.
 	BytesPerSecond int64
-	// Memory bounds what all operations hold together, in bytes: it says how many there are at once. One is always possible.
+	// Memory bounds what all operations hold together, in bytes: it says how many there are at once, and how much of a list is
+	// asked for at once. Two operations are always possible, one of them a list, the shortest; 0 is the longest.
 	Memory int64
 }
 
@@ -37,11 +38,14 @@ type Store struct {
 	Warnings []string // sentences for an operator
 
 	bucket *s3.Store // nil if it is a directory
+	paced  *pace.Store
+	each   int64 // memory of an operation
 }
 
 // Open opens a place. It sends nothing; a directory is looked at.
 func Open(p *Place, o Options) (*Store, error) {
-	s := &Store{}
+	answer := answerBytes(o.Memory)
+	s := &Store{each: s3.MemoryTimes * answer}
 	var within objects.Store
 	if p.Directory != "" {
 		d, err := openDirectory(p, o.FS)
@@ -50,7 +54,7 @@ func Open(p *Place, o Options) (*Store, error) {
 		}
 		within, s.Warnings = d, d.Warnings()
 	} else {
-		b, err := openBucket(p, o.Getenv)
+		b, err := openBucket(p, o.Getenv, int(answer))
 		if err != nil {
 			return nil, err
 		}
@@ -59,10 +63,32 @@ func Open(p *Place, o Options) (*Store, error) {
 			s.Warnings = append(s.Warnings, "the server is reached without TLS: those on the way can read and change objects")
 		}
 	}
-	atOnce := max(1, int(o.Memory/s3.MemoryOfOne))
-	s.Store = retry.ByClock(pace.New(within, pace.Limits{BytesPerSecond: o.BytesPerSecond, AtOnce: atOnce}), o.Retry)
+	limits := pace.Limits{BytesPerSecond: o.BytesPerSecond, AtOnce: int(o.Memory / s.each)}
+	if limits.AtOnce < leastAtOnce { // one that is no list takes little
+		limits.AtOnce, limits.Lists = leastAtOnce, leastAtOnce-1
+	}
+	s.paced = pace.New(within, limits)
+	s.Store = retry.ByClock(s.paced, o.Retry)
 	return s, nil
 }
+
+// leastAtOnce is how many operations there are at once at least: an object that takes long does not hold up all others.
+const leastAtOnce = 2
+
+// LeastMemory is what operations hold that have no more: one at a time.
+const LeastMemory = s3.MemoryTimes * s3.LeastAnswer
+
+// answerBytes is how long an answer may be where operations have so much memory: two of them at once, if answers are not too
+// short then.
+func answerBytes(memory int64) int64 {
+	if memory == 0 {
+		return s3.MostAnswer
+	}
+	return min(max(memory/leastAtOnce/s3.MemoryTimes, s3.LeastAnswer), s3.MostAnswer)
+}
+
+// Held returns the bytes that operations under way may hold, if they are lists.
+func (s *Store) Held() int64 { return int64(s.paced.Under()) * s.each }
 
 // RefusesOverwrite reports whether a place refuses by itself to write over an object, which is written again with the same
 // bytes: a directory always does.
@@ -88,7 +114,7 @@ func openDirectory(p *Place, fs env.FS) (*directory.Store, error) {
 	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now})
 }
 
-func openBucket(p *Place, getenv func(string) string) (*s3.Store, error) {
+func openBucket(p *Place, getenv func(string) string, answerBytes int) (*s3.Store, error) {
 	get := fromEnvironment(getenv)
 	if p.Credentials != "" {
 		get = fromFile(p.Credentials, p.Profile)
@@ -103,5 +129,5 @@ func openBucket(p *Place, getenv func(string) string) (*s3.Store, error) {
 	host, plain := p.host()
 	region := cmp.Or(p.Region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), defaultRegion)
 	return s3.Open(s3.Options{Endpoint: host, Plain: plain, TLS: config, Region: region, Bucket: p.Bucket, Prefix: p.Prefix,
-		PathStyle: p.PathStyle, Credentials: get})
+		PathStyle: p.PathStyle, Credentials: get, AnswerBytes: answerBytes})
 }

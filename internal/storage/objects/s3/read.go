@@ -134,7 +134,7 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) (foun
 	whole, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	noOwner := false
-	o := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, MaxKeys: min(limit+1, objects.MaxList),
+	o := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, MaxKeys: min(limit+1, s.perPage),
 		FetchOwner: &noOwner}
 	if after != "" {
 		o.StartAfter = s.prefix + after

@@ -20,14 +20,23 @@ const (
 	partBytes = 8 << 20
 	// stall is how long a request may make no progress.
 	stall = time.Minute
-	// mostHeader and mostAnswer bound what an answer may have beside the body of an object: headers, and XML.
+	// mostHeader bounds the headers of an answer.
 	mostHeader = 64 << 10
-	mostAnswer = 2 << 20
 	// mostIdle is how long an unused connection stays.
 	mostIdle = time.Minute
-	// MemoryOfOne is what an operation takes at most, in bytes: buffers of a connection, and a list that is decoded.
-	MemoryOfOne = 16 << 20
+	// listed is what an object takes of an answer that lists it, at most as a rule: so many objects are asked for.
+	listed = 2 << 10
 )
+
+// Bounds of Options.AnswerBytes. The least one leaves room for the buffers of a connection.
+const (
+	LeastAnswer = 192 << 10
+	MostAnswer  = 2 << 20
+)
+
+// MemoryTimes is how many times Options.AnswerBytes an operation takes at most: buffers of a connection, and a list that is
+// decoded.
+const MemoryTimes = 8
 
 // Options say where a bucket is, and how to speak to it.
 type Options struct {
@@ -46,6 +55,9 @@ type Options struct {
 	Stall time.Duration
 	// PartBytes is the size of a part of a large object; 0 is 8 MiB. Servers refuse less than 5 MiB.
 	PartBytes int64
+	// AnswerBytes bounds what an answer may have beside the body of an object and its headers; 0 is MostAnswer. A list is asked
+	// for in pages that fit.
+	AnswerBytes int
 }
 
 // Credentials sign requests.
@@ -68,6 +80,7 @@ type Store struct {
 	bucket    string
 	prefix    string
 	partBytes int64
+	perPage   int // objects of a list that are asked for at once
 	sumMD5    bool
 	noMatch   atomic.Bool // the server refuses If-None-Match
 }
@@ -80,6 +93,10 @@ func Open(o Options) (*Store, error) {
 	if o.PartBytes == 0 {
 		o.PartBytes = partBytes
 	}
+	if o.AnswerBytes == 0 {
+		o.AnswerBytes = MostAnswer
+	}
+	perPage := min(objects.MaxList, o.AnswerBytes/listed)
 	lookup := minio.BucketLookupDNS
 	if o.PathStyle {
 		lookup = minio.BucketLookupPath
@@ -88,7 +105,7 @@ func Open(o Options) (*Store, error) {
 	core, err := minio.NewCore(o.Endpoint, &minio.Options{
 		Creds:        credentials.New(provider{o.Credentials}),
 		Secure:       !o.Plain,
-		Transport:    &guarded{within: transport, stall: o.Stall},
+		Transport:    &guarded{within: transport, stall: o.Stall, most: o.AnswerBytes, perPage: perPage},
 		Region:       o.Region,
 		BucketLookup: lookup,
 		MaxRetries:   1,
@@ -97,7 +114,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("%w: endpoint %s: %w", objects.ErrName, o.Endpoint, err)
 	}
 	return &Store{core: *core, transport: transport, bucket: o.Bucket, prefix: o.Prefix, partBytes: o.PartBytes,
-		sumMD5: !fips140.Enabled()}, nil
+		perPage: perPage, sumMD5: !fips140.Enabled()}, nil
 }
 
 // Close closes connections that no operation uses.

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,32 @@ func TestStore(t *testing.T) {
 				return v.open(t)
 			}, objectstest.Options{Large: 300 << 10, Overwrites: !conditions})
 		})
+	}
+}
+
+// Ensure that a bucket of which lists are read in short pages is one like others, and lists all that is there.
+func TestStore_shortAnswers(t *testing.T) {
+	short := func(t *testing.T, v *server) *s3.Store {
+		o := v.options()
+		o.AnswerBytes = s3.LeastAnswer
+		return openWith(t, o)
+	}
+	objectstest.Run(t, func(t *testing.T) objects.Store { return short(t, serve(t)) },
+		objectstest.Options{Large: 300 << 10, Overwrites: true})
+	v := serve(t)
+	const all = 300
+	for i := range all {
+		v.held[fmt.Sprintf("c/1/log/%0200d/%0200d", i, i)] = nil
+	}
+	longest := 0
+	v.setBefore(func(_ http.ResponseWriter, r *http.Request) bool {
+		n, _ := strconv.Atoi(r.URL.Query().Get("max-keys"))
+		longest = max(longest, n)
+		return false
+	})
+	found, more, err := short(t, v).List(t.Context(), "log/", "", objects.MaxList)
+	if err != nil || more || len(found) != all || longest == 0 || longest > 96 {
+		t.Errorf("%d of %d are listed in pages of %d, %v, %v", len(found), all, longest, more, err)
 	}
 }
 

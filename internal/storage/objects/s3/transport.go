@@ -61,8 +61,10 @@ var errTooLarge = fmt.Errorf("%w: an answer is larger than it may be", objects.E
 
 // guarded ends requests that make no progress, and bounds answers that the library holds as a whole.
 type guarded struct {
-	within http.RoundTripper
-	stall  time.Duration
+	within  http.RoundTripper
+	stall   time.Duration
+	most    int // bytes of an answer that is no object
+	perPage int // objects of a list
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -81,9 +83,9 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Header.Del("Set-Cookie") // the library would keep all that come
-	body := &received{body: answer.Body, watch: w, ctx: ctx, cancel: cancel, left: mostAnswer,
-		entries: counter{word: []byte("Contents")}, tags: counter{word: []byte("<")},
-		roots: counter{word: []byte("ListBucketResult")}}
+	body := &received{body: answer.Body, watch: w, ctx: ctx, cancel: cancel, left: g.most,
+		entries: counter{word: []byte("Contents"), most: entriesOf(g.perPage)},
+		tags:    counter{word: []byte("<"), most: tagsOf(g.perPage)}, roots: counter{word: []byte("ListBucketResult")}}
 	if body.answers, _ = request.Context().Value(wantsList{}).(*answers); body.answers != nil {
 		body.answers.all++
 	}
@@ -150,7 +152,7 @@ func (r *received) Read(p []byte) (int, error) {
 		r.left -= n
 		r.entries.count(p[:n])
 		r.tags.count(p[:n])
-		if r.entries.found > mostEntries || r.tags.found > mostTags {
+		if r.entries.found > r.entries.most || r.tags.found > r.tags.most {
 			return 0, errTooLarge
 		}
 		r.countRoots(p[:n])
@@ -180,17 +182,18 @@ func (r *received) Close() error {
 	return err
 }
 
-// mostEntries is how often the name of an object's element may come in an answer: twice for each object of the longest list,
-// and a few times elsewhere. The library makes a large value of each, however small it is.
-const mostEntries = 2*objects.MaxList + 10
+// entriesOf is how often the name of an object's element may come in a list of so many objects: twice for each, and a few times
+// elsewhere. The library makes a large value of each, however small it is.
+func entriesOf(objects int) int { return 2*objects + 10 }
 
-// mostTags is how many tags an answer may have: an object of a list has twenty.
-const mostTags = 30 * objects.MaxList
+// tagsOf is how many tags a list of so many objects may have: an object of a list has twenty.
+func tagsOf(objects int) int { return 30*objects + 100 }
 
 // counter counts a word in an answer that comes in pieces.
 type counter struct {
 	word  []byte
 	found int
+	most  int    // that there may be
 	tail  []byte // the last bytes, too few for the word
 }
 
