@@ -343,6 +343,7 @@ type BackupStatus struct {
 	Proving        uint64                 `protobuf:"varint,32,opt,name=proving,proto3" json:"proving,omitempty"`                                  // the member that tries one now; 0: none
 	ProvingName    string                 `protobuf:"bytes,33,opt,name=proving_name,json=provingName,proto3" json:"proving_name,omitempty"`
 	ProvingSinceMs int64                  `protobuf:"varint,34,opt,name=proving_since_ms,json=provingSinceMs,proto3" json:"proving_since_ms,omitempty"`
+	Made           []*BackupMade          `protobuf:"bytes,35,rep,name=made,proto3" json:"made,omitempty"` // the last bases that members made, at most 64, the newest one last
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -552,6 +553,66 @@ func (x *BackupStatus) GetProvingSinceMs() int64 {
 	return 0
 }
 
+func (x *BackupStatus) GetMade() []*BackupMade {
+	if x != nil {
+		return x.Made
+	}
+	return nil
+}
+
+// BackupMade is a base that a member made.
+type BackupMade struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`  // of the log
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of its manifest, as it is at the place: 32 bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupMade) Reset() {
+	*x = BackupMade{}
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupMade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupMade) ProtoMessage() {}
+
+func (x *BackupMade) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupMade.ProtoReflect.Descriptor instead.
+func (*BackupMade) Descriptor() ([]byte, []int) {
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BackupMade) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *BackupMade) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 // BackupMark is a point of the log, with the time until which everything that was applied is before it.
 type BackupMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -564,7 +625,7 @@ type BackupMark struct {
 
 func (x *BackupMark) Reset() {
 	*x = BackupMark{}
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +637,7 @@ func (x *BackupMark) String() string {
 func (*BackupMark) ProtoMessage() {}
 
 func (x *BackupMark) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[5]
+	mi := &file_quoratepb_backup_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +650,7 @@ func (x *BackupMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupMark.ProtoReflect.Descriptor instead.
 func (*BackupMark) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BackupMark) GetIndex() uint64 {
@@ -628,7 +689,7 @@ type BackupRetained struct {
 
 func (x *BackupRetained) Reset() {
 	*x = BackupRetained{}
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +701,7 @@ func (x *BackupRetained) String() string {
 func (*BackupRetained) ProtoMessage() {}
 
 func (x *BackupRetained) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[6]
+	mi := &file_quoratepb_backup_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +714,7 @@ func (x *BackupRetained) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRetained.ProtoReflect.Descriptor instead.
 func (*BackupRetained) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BackupRetained) GetTimeMs() int64 {
@@ -710,7 +771,7 @@ type BackupHole struct {
 
 func (x *BackupHole) Reset() {
 	*x = BackupHole{}
-	mi := &file_quoratepb_backup_proto_msgTypes[7]
+	mi := &file_quoratepb_backup_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +783,7 @@ func (x *BackupHole) String() string {
 func (*BackupHole) ProtoMessage() {}
 
 func (x *BackupHole) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[7]
+	mi := &file_quoratepb_backup_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +796,7 @@ func (x *BackupHole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupHole.ProtoReflect.Descriptor instead.
 func (*BackupHole) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BackupHole) GetAfter() uint64 {
@@ -782,7 +843,7 @@ type BackupProven struct {
 
 func (x *BackupProven) Reset() {
 	*x = BackupProven{}
-	mi := &file_quoratepb_backup_proto_msgTypes[8]
+	mi := &file_quoratepb_backup_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +855,7 @@ func (x *BackupProven) String() string {
 func (*BackupProven) ProtoMessage() {}
 
 func (x *BackupProven) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_backup_proto_msgTypes[8]
+	mi := &file_quoratepb_backup_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +868,7 @@ func (x *BackupProven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupProven.ProtoReflect.Descriptor instead.
 func (*BackupProven) Descriptor() ([]byte, []int) {
-	return file_quoratepb_backup_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_backup_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BackupProven) GetRevision() int64 {
@@ -941,7 +1002,7 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	" \x01(\x06R\acluster\x12\x10\n" +
 	"\x03sum\x18\v \x01(\x06R\x03sum\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
-	"\x13BackupStatusRequest\"\xd0\x06\n" +
+	"\x13BackupStatusRequest\"\xfc\x06\n" +
 	"\fBackupStatus\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -976,7 +1037,12 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\x0everify_seconds\x18\x1f \x01(\x03R\rverifySeconds\x12\x18\n" +
 	"\aproving\x18  \x01(\x04R\aproving\x12!\n" +
 	"\fproving_name\x18! \x01(\tR\vprovingName\x12(\n" +
-	"\x10proving_since_ms\x18\" \x01(\x03R\x0eprovingSinceMs\"W\n" +
+	"\x10proving_since_ms\x18\" \x01(\x03R\x0eprovingSinceMs\x12*\n" +
+	"\x04made\x18# \x03(\v2\x16.quorate.v1.BackupMadeR\x04made\":\n" +
+	"\n" +
+	"BackupMade\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\"W\n" +
 	"\n" +
 	"BackupMark\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +
@@ -1029,38 +1095,40 @@ func file_quoratepb_backup_proto_rawDescGZIP() []byte {
 	return file_quoratepb_backup_proto_rawDescData
 }
 
-var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_quoratepb_backup_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_quoratepb_backup_proto_goTypes = []any{
 	(*StartBackupRequest)(nil),  // 0: quorate.v1.StartBackupRequest
 	(*ReportBackupRequest)(nil), // 1: quorate.v1.ReportBackupRequest
 	(*StopBackupRequest)(nil),   // 2: quorate.v1.StopBackupRequest
 	(*BackupStatusRequest)(nil), // 3: quorate.v1.BackupStatusRequest
 	(*BackupStatus)(nil),        // 4: quorate.v1.BackupStatus
-	(*BackupMark)(nil),          // 5: quorate.v1.BackupMark
-	(*BackupRetained)(nil),      // 6: quorate.v1.BackupRetained
-	(*BackupHole)(nil),          // 7: quorate.v1.BackupHole
-	(*BackupProven)(nil),        // 8: quorate.v1.BackupProven
+	(*BackupMade)(nil),          // 5: quorate.v1.BackupMade
+	(*BackupMark)(nil),          // 6: quorate.v1.BackupMark
+	(*BackupRetained)(nil),      // 7: quorate.v1.BackupRetained
+	(*BackupHole)(nil),          // 8: quorate.v1.BackupHole
+	(*BackupProven)(nil),        // 9: quorate.v1.BackupProven
 }
 var file_quoratepb_backup_proto_depIdxs = []int32{
-	5,  // 0: quorate.v1.BackupStatus.restorable:type_name -> quorate.v1.BackupMark
-	5,  // 1: quorate.v1.BackupStatus.base:type_name -> quorate.v1.BackupMark
-	7,  // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
-	8,  // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
-	6,  // 4: quorate.v1.BackupStatus.retention:type_name -> quorate.v1.BackupRetained
-	8,  // 5: quorate.v1.BackupStatus.proven:type_name -> quorate.v1.BackupProven
-	0,  // 6: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
-	2,  // 7: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
-	1,  // 8: quorate.v1.Backup.Report:input_type -> quorate.v1.ReportBackupRequest
-	3,  // 9: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
-	4,  // 10: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
-	4,  // 11: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
-	4,  // 12: quorate.v1.Backup.Report:output_type -> quorate.v1.BackupStatus
-	4,  // 13: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	6,  // 0: quorate.v1.BackupStatus.restorable:type_name -> quorate.v1.BackupMark
+	6,  // 1: quorate.v1.BackupStatus.base:type_name -> quorate.v1.BackupMark
+	8,  // 2: quorate.v1.BackupStatus.gap:type_name -> quorate.v1.BackupHole
+	9,  // 3: quorate.v1.BackupStatus.verified:type_name -> quorate.v1.BackupProven
+	7,  // 4: quorate.v1.BackupStatus.retention:type_name -> quorate.v1.BackupRetained
+	9,  // 5: quorate.v1.BackupStatus.proven:type_name -> quorate.v1.BackupProven
+	5,  // 6: quorate.v1.BackupStatus.made:type_name -> quorate.v1.BackupMade
+	0,  // 7: quorate.v1.Backup.Start:input_type -> quorate.v1.StartBackupRequest
+	2,  // 8: quorate.v1.Backup.Stop:input_type -> quorate.v1.StopBackupRequest
+	1,  // 9: quorate.v1.Backup.Report:input_type -> quorate.v1.ReportBackupRequest
+	3,  // 10: quorate.v1.Backup.Status:input_type -> quorate.v1.BackupStatusRequest
+	4,  // 11: quorate.v1.Backup.Start:output_type -> quorate.v1.BackupStatus
+	4,  // 12: quorate.v1.Backup.Stop:output_type -> quorate.v1.BackupStatus
+	4,  // 13: quorate.v1.Backup.Report:output_type -> quorate.v1.BackupStatus
+	4,  // 14: quorate.v1.Backup.Status:output_type -> quorate.v1.BackupStatus
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_backup_proto_init() }
@@ -1075,7 +1143,7 @@ func file_quoratepb_backup_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_backup_proto_rawDesc), len(file_quoratepb_backup_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

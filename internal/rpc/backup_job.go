@@ -171,6 +171,9 @@ func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
 		SinceMs: row.Policy.Since, VerifySeconds: row.Policy.VerifySeconds, Turn: row.Turn,
 		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,
 		Trouble: p.Trouble, Recipients: recipientsOf(&row.Policy)}
+	for i := range row.Known {
+		answer.Made = append(answer.Made, &quoratepb.BackupMade{Index: row.Known[i].Index, Sha256: row.Known[i].Hash[:]})
+	}
 	if p.Gap.Time != 0 {
 		answer.Gap = &quoratepb.BackupHole{After: p.Gap.After, Until: p.Gap.Until, TimeMs: p.Gap.Time}
 	}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -135,6 +136,10 @@ func (b *shipped) until(what string, revision int64) {
 			b.last = got
 		}
 		if got.GetRestorable().GetRevision() >= revision && got.GetBase().GetIndex() > 0 {
+			if n := len(got.GetMade()); n == 0 || got.GetMade()[n-1].GetIndex() != got.GetBase().GetIndex() ||
+				len(got.GetMade()[n-1].GetSha256()) != sha256.Size {
+				b.t.Errorf("members made %v, and the newest base is %v", got.GetMade(), got.GetBase())
+			}
 			break
 		}
 		<-time.After(50 * time.Millisecond)

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
@@ -59,5 +61,50 @@ func TestRestore_words(t *testing.T) {
 		!strings.Contains(out.String(), "`quorate backup start URL --recipient … --keep …`") ||
 		!strings.Contains(out.String(), "with --at entry:6, then start all") {
 		t.Errorf("%d: %s%s", status, out.String(), errs.String())
+	}
+}
+
+// Ensure that a verification that is reported is of the backup of the cluster that is told, where a place has several, and that
+// another one is refused before it takes its time.
+func TestVerify_reportOfSeveral(t *testing.T) {
+	dir, store := shipped(t, 6)
+	for _, former := range []consensus.ClusterID{0x77, 0xffffff} {
+		s := backup.SegmentName{Cluster: former, First: 1, End: backup.Point{Index: 9, Sum: 9},
+			Moment: backup.Moment{Revision: 8, Time: 1000}, Hash: backup.HashOf([]byte("s"))}
+		if err := objects.PutOnce(t.Context(), store, s.String(), strings.NewReader("s"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var verified []consensus.ClusterID
+	tools := ctl.Tools{Verify: func(_ context.Context, b *snapshot.Backup, _ func(int64, int64)) (*snapshot.Proof, error) {
+		verified = append(verified, b.Catalog.Cluster)
+		return &snapshot.Proof{Entry: 6, Sum: "6", Time: "2026-11-30T12:00:00Z"}, nil
+	}}
+	f := &fakeBackup{cluster: cluster, status: &quoratepb.BackupStatus{}}
+	address := f.listen(t)
+	for _, row := range []struct {
+		args           []string
+		status         int
+		says           string
+		tried, reports int
+	}{
+		{[]string{"--report", "--endpoints=" + address}, command.StatusOK, "the cluster knows", 1, 1},
+		{[]string{"--report", "--endpoints=" + address, "--cluster=0ABCDEF"}, command.StatusOK, "the cluster knows", 2, 2},
+		{[]string{"--report", "--endpoints=" + address, "--cluster=77"}, command.StatusUsage, "that is cluster abcdef", 2, 2},
+		{[]string{"--cluster=77"}, command.StatusOK, "", 3, 2},
+		{nil, command.StatusUsage, "choose one with --cluster", 3, 2},
+		{[]string{"--report", "--endpoints=127.0.0.1:1", "--timeout=100ms"}, command.StatusUsage, "may not take the report", 3, 2},
+	} {
+		var out, errs bytes.Buffer
+		args := append([]string{"backup", "verify", "--from=file://" + dir}, row.args...)
+		status := ctl.RunWith(t.Context(), args, command.Streams{Out: &out, Err: &errs}, tools)
+		if status != row.status || !strings.Contains(errs.String(), row.says) || len(verified) != row.tried ||
+			len(f.reported) != row.reports {
+			t.Errorf("%v: status %d, %d tries, %d reports: %s%s", row.args, status, len(verified), len(f.reported), out.String(),
+				errs.String())
+		}
+	}
+	if len(verified) < 2 || verified[0] != cluster || verified[1] != cluster || f.reported[0].GetCluster() != cluster {
+		t.Errorf("verified %v, reported %v", verified, f.reported)
 	}
 }

@@ -26,6 +26,8 @@ type fakeBackup struct {
 	status  *quoratepb.BackupStatus
 	started []*quoratepb.StartBackupRequest
 	refusal error
+
+	reported []*quoratepb.ReportBackupRequest
 }
 
 func (f *fakeBackup) Status(context.Context, *quoratepb.BackupStatusRequest) (*quoratepb.BackupStatus, error) {
@@ -34,6 +36,12 @@ func (f *fakeBackup) Status(context.Context, *quoratepb.BackupStatusRequest) (*q
 
 func (f *fakeBackup) Start(_ context.Context, r *quoratepb.StartBackupRequest) (*quoratepb.BackupStatus, error) {
 	f.started = append(f.started, r)
+	return f.status, f.refusal
+}
+
+// Report implements quoratepb.BackupServer.
+func (f *fakeBackup) Report(_ context.Context, r *quoratepb.ReportBackupRequest) (*quoratepb.BackupStatus, error) {
+	f.reported = append(f.reported, r)
 	return f.status, f.refusal
 }
 
@@ -47,8 +55,8 @@ func (f *fakeBackup) MemberList(context.Context, *pb.MemberListRequest) (*pb.Mem
 	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: f.cluster}}, nil
 }
 
-// serve starts the server, and returns a function that runs `quorate backup` against it.
-func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
+// listen starts the server, and returns its address.
+func (f *fakeBackup) listen(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,9 +67,15 @@ func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
 	pb.RegisterClusterServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
+	return listener.Addr().String()
+}
+
+// serve starts the server, and returns a function that runs `quorate backup` against it.
+func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
+	t.Helper()
+	address := f.listen(t)
 	return func(args ...string) ctltest.Result {
-		return ctltest.Run(t, t.Context(), command.Streams{}, "",
-			append([]string{"backup", "--endpoints", listener.Addr().String()}, args...)...)
+		return ctltest.Run(t, t.Context(), command.Streams{}, "", append([]string{"backup", "--endpoints", address}, args...)...)
 	}
 }
 

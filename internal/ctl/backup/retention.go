@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/keep"
@@ -18,15 +21,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 const retentionHelp = `Show what a rule keeps of a continuous backup, why and until when, and what would be removed now. The
 command reads the manifests of all bases, and removes nothing: the member that ships does, once "quorate backup start --keep
-RULE" has set the rule.
+RULE" has set the rule. With --endpoints of the running cluster it goes by what that knows, as the member does: which bases
+members made, so that those of others replace none of them. Without, whatever lies at the place is believed.
 
 A rule begins with the time for which any moment can be restored (h, d, w). After it, daily:N keeps the last base of each of
 the last N days that have one, by UTC, without the log after it; weekly:N, monthly:N and yearly:N do so for weeks, months and
-years. Without --keep the rule is the one by which something was removed last.
+years. Without --keep the rule is that of the cluster, or the one by which something was removed last.
 
 Exit status: 0; 1 something stands in the way, which is told; 3 the place cannot be reached.`
 
@@ -49,18 +54,86 @@ func newRetention(s command.Streams) *cobra.Command {
 				return err
 			}
 			defer c.store.Close()
-			if word == "" {
+			job, err := c.job(cmd.Context())
+			switch {
+			case err != nil:
+				return err
+			case word == "" && job.rule.Window > 0:
+				rule = job.rule
+			case word == "":
 				if rule, err = c.lastRule(cmd.Context()); err != nil {
 					return err
 				}
 			}
-			return c.retention(cmd.Context(), rule, output == formats[1])
+			return c.retention(cmd.Context(), rule, job.made, output == formats[1])
 		},
 	}
 	c.addFlags(cmd)
 	cmd.Flags().StringVar(&word, "keep", "", keepUsage)
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
+	c.addClient()
 	return cmd
+}
+
+// job is what the running cluster knows that ships the backup.
+type job struct {
+	rule keep.Rule       // that it has; no window: none
+	made []kv.BackupBase // that members reported, the newest one last; none: nothing is known of them
+}
+
+// job asks the cluster at --endpoints, if there is one and the backup is its own.
+func (c *source) job(ctx context.Context) (j job, err error) {
+	if !c.conn.Asked(c.cmd) {
+		command.Say(c.streams.Err, "quorate: without --endpoints of the cluster it is not known which bases its members made: "+
+			"all count as theirs, and the member that ships may remove less")
+		return j, nil
+	}
+	var said *quoratepb.BackupStatus
+	var of uint64
+	err = c.conn.Do(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		members, err := client.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		of = members.Header.GetClusterId()
+		said, err = quoratepb.NewBackupClient(client.ActiveConnection()).Status(ctx, &quoratepb.BackupStatusRequest{})
+		return err
+	})
+	if err != nil {
+		return j, err
+	}
+	if consensus.ClusterID(of) != c.catalog.Cluster {
+		return j, command.Usagef("the cluster at --endpoints is %v, and the backup is that of %v: leave out --endpoints, or "+
+			"--cluster", consensus.ClusterID(of), c.catalog.Cluster)
+	}
+	if said.GetKeep() != keep.All {
+		if j.rule, err = keep.Parse(said.GetKeep()); err != nil {
+			return j, command.Refused(fmt.Errorf("this program does not know the rule of the cluster: %w", err))
+		}
+	}
+	for _, b := range said.GetMade() {
+		base := kv.BackupBase{Index: b.GetIndex()}
+		if copy(base.Hash[:], b.GetSha256()) != len(b.GetSha256()) || len(b.GetSha256()) != len(base.Hash) {
+			return j, command.Refused(fmt.Errorf("the cluster says that members made a base of entry %d with a sum of %d "+
+				"bytes, and sums have %d", base.Index, len(b.GetSha256()), len(base.Hash)))
+		}
+		j.made = append(j.made, base)
+	}
+	return j, nil
+}
+
+// newest returns the entry of the newest base that members made, and the epoch in which it was; zeros: none is known.
+func (c *source) newest(made []kv.BackupBase) (index consensus.Index, epoch uint64) {
+	for i := range made {
+		index = max(index, consensus.Index(made[i].Index))
+	}
+	for i := range c.catalog.Bases {
+		b := &c.catalog.Bases[i]
+		if b.Index == index && slices.Contains(made, kv.BackupBase{Index: uint64(index), Hash: b.Hash}) {
+			epoch = b.Epoch
+		}
+	}
+	return index, epoch
 }
 
 // lastRule is the rule of the last note of what was removed.
@@ -103,9 +176,10 @@ type retainedBase struct {
 var states = map[keep.State]string{keep.Whole: "whole", keep.Lacking: "lacks files", keep.Unreadable: "unreadable",
 	keep.Strange: "made by no member", keep.Late: "put late"}
 
-func (c *source) retention(ctx context.Context, rule keep.Rule, asJSON bool) error {
-	p := prune.New(prune.Config{Cluster: c.catalog.Cluster, Rule: rule, DryRun: true, MostBytes: readMemory})
-	p.Begin(time.Now().UnixMilli(), 0)
+func (c *source) retention(ctx context.Context, rule keep.Rule, made []kv.BackupBase, asJSON bool) error {
+	newest, epoch := c.newest(made)
+	p := prune.New(prune.Config{Cluster: c.catalog.Cluster, Epoch: epoch, Rule: rule, DryRun: true, MostBytes: readMemory})
+	p.Begin(time.Now().UnixMilli(), newest, made...)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			p.Done(ops[i].ID, fetch.Prune(ctx, c.store, &ops[i]))

@@ -1,7 +1,9 @@
 package backup_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/keep"
@@ -58,15 +61,19 @@ func shipped(t *testing.T, hours int) (string, objects.Store) {
 	return dir, store
 }
 
-// removes lets a round of retention remove what a rule does not keep.
-func removes(ctx context.Context, t *testing.T, store objects.Store, rule string) prune.Report {
+// removes lets a round of retention remove what a rule does not keep, where these bases are known to be of members.
+func removes(ctx context.Context, t *testing.T, store objects.Store, rule string, known ...kv.BackupBase) prune.Report {
 	t.Helper()
 	r, err := keep.Parse(rule)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := prune.New(prune.Config{Cluster: cluster, Member: 3, Rule: r})
-	p.Begin(time.Now().UnixMilli(), 0)
+	newest := consensus.Index(0)
+	for i := range known {
+		newest = consensus.Index(known[i].Index)
+	}
+	p.Begin(time.Now().UnixMilli(), newest, known...)
 	for ops := p.Take(); len(ops) > 0; ops = p.Take() {
 		for i := range ops {
 			p.Done(ops[i].ID, fetch.Prune(ctx, store, &ops[i]))
@@ -130,4 +137,71 @@ func TestRetention(t *testing.T) {
 	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "unreadable") || !strings.Contains(got.Err, "cannot be read") {
 		t.Errorf("with a damaged manifest: %+v", got)
 	}
+}
+
+// Ensure that a preview with the word of the cluster shows what the member that ships removes then, by the rule of the cluster,
+// where somebody put bases beside those of members; and that without it, or with that of another cluster, it says so.
+func TestRetention_known(t *testing.T) {
+	dir, store := shipped(t, 10*24)
+	catalog, err := fetch.Catalog(t.Context(), store, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeBackup{cluster: cluster, status: &quoratepb.BackupStatus{Generation: 1, On: true, Keep: "48h,daily:5"}}
+	var known []kv.BackupBase
+	for _, b := range catalog.Bases {
+		known = append(known, kv.BackupBase{Index: uint64(b.Index), Hash: b.Hash})
+		f.status.Made = append(f.status.Made, &quoratepb.BackupMade{Index: uint64(b.Index), Sha256: b.Hash[:]})
+		if b.Index%24 != 18 {
+			continue
+		}
+		file := []byte("a table") // of a base that takes the place of the day's last one
+		forged := backup.Manifest{Cluster: cluster, Index: b.Index + 5, Sum: 1, Revision: b.Revision + 5, Time: b.Time + 5*3600_000,
+			Level: 1, Files: []backup.File{{Name: "1", Size: int64(len(file)), Hash: backup.HashOf(file)}}}
+		if forged.Index >= catalog.Bases[len(catalog.Bases)-1].Index {
+			continue
+		}
+		name, content := forged.Encode()
+		if err := objects.PutOnce(t.Context(), store, name.String(), bytes.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := f.serve(t)
+	var preview struct {
+		Rule  string `json:"rule"`
+		Bases []struct {
+			Entry consensus.Index `json:"entry"`
+			Kept  bool            `json:"kept"`
+			State string          `json:"state"`
+		} `json:"bases"`
+		Objects int `json:"objects_to_remove"`
+	}
+	got := run("retention", "--from=file://"+dir, "-o", "json")
+	if err := json.Unmarshal([]byte(got.Out), &preview); err != nil || got.Status != command.StatusOK || preview.Rule != "2d,daily:5" {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	alone := ctltest.Run(t, t.Context(), command.Streams{}, "", "backup", "retention", "--from=file://"+dir, "--keep=48h,daily:5", "-o", "json")
+	if alone.Status != command.StatusOK || !strings.Contains(alone.Err, "without --endpoints of the cluster") || alone.Out == got.Out {
+		t.Errorf("without the cluster: %+v", alone)
+	}
+	r := removes(t.Context(), t, store, "48h,daily:5", known...)
+	if !r.Done || r.Removed != preview.Objects || len(r.Plan.Fates) != len(preview.Bases) || r.Removed == 0 {
+		t.Fatalf("the job removes %d objects of %d bases: %+v", r.Removed, len(r.Plan.Fates), preview)
+	}
+	strange := 0
+	for i := range r.Plan.Fates {
+		fate := &r.Plan.Fates[i]
+		if shown := preview.Bases[i]; shown.Entry != fate.Index || shown.Kept != fate.Kept {
+			t.Errorf("shown is %+v, and the job's is %+v", shown, fate)
+		} else if shown.State == "made by no member" {
+			strange++
+		}
+	}
+	if strange == 0 {
+		t.Error("no base is said to be made by no member")
+	}
+	f.cluster = 0x77
+	run("retention", "--from=file://"+dir, "--cluster=abcdef").Want(t, command.StatusUsage, "", "is 77, and the backup is that of abcdef")
+	f.cluster, f.status.Made[0].Sha256 = cluster, []byte{1}
+	run("retention", "--from=file://"+dir).Want(t, command.StatusRefused, "", "a sum of 1 bytes")
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
@@ -52,6 +54,11 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 			if verify == nil {
 				return command.Refused(errors.New("this program restores nothing"))
 			}
+			if tell {
+				if err := c.own(cmd.Context()); err != nil {
+					return err
+				}
+			}
 			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
@@ -73,6 +80,28 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
 	c.addClient()
 	return cmd
+}
+
+// own says that the backup is that of the cluster at --endpoints. If it cannot be asked, the place says which one is meant,
+// where it has one only: how the backup is stays worth knowing.
+func (c *source) own(ctx context.Context) error {
+	given := c.cluster
+	c.cluster = ""
+	err := c.conn.Do(ctx, c.Identify)
+	c.cluster = given
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		command.Say(c.streams.Err, "quorate: the cluster does not say which backup is its own, and may not take the report: "+
+			err.Error())
+		return nil
+	}
+	if n, err := strconv.ParseUint(given, 16, 64); err == nil && consensus.ClusterID(n) != c.running {
+		return command.Usagef("--cluster %s: --report tells the cluster at --endpoints of its own backup, and that is cluster "+
+			"%v", given, c.running)
+	}
+	return nil
 }
 
 // damaged tells of an object that others may replace.
