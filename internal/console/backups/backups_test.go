@@ -2,8 +2,10 @@ package backups_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,20 +119,44 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// Ensure that form and confirmation say who can read the backup and that nothing is removed, which no form sets, and that zero is
-// shown as what it stands for.
+// recipient is one whose secret key nobody has.
+const recipient = "age1k0xkuylettylk8x7lg4hy39a34kfe88kx3wwdzw4f20ghhjkgu6snkpnlz"
+
+// Ensure that form and confirmation say who can read the backup and what is removed, and that zero is shown as what it stands for.
 func TestConfirm_rest(t *testing.T) {
 	const zero = "/backups/change?do=start&place=s3://bkt/p&base=0&seal=0&verify=24h"
 	never, b := &quoratepb.BackupStatus{}, healthy()
-	conn := consoletest.Conn{quoratepb.Backup_Status_FullMethodName: never}
+	admin := func(path string, b *quoratepb.BackupStatus, words ...string) {
+		t.Helper()
+		conn := consoletest.Conn{quoratepb.Backup_Status_FullMethodName: b}
+		body := consoletest.Open(t, conn, []page.Page{backups.Page(), backups.Confirm()}, true).Get(path)
+		for _, want := range words {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s does not say %q: %s", path, want, body)
+			}
+		}
+	}
 	clear, all := "It is in the clear: who can read the place can read all keys", "Nothing is ever removed from the place"
 	show(t, never, zero, clear, all, "A base is made every 6h, and entries are sealed after 1s.")
+	admin("/backups", never, `name="keep" value="all"`, "who can read the place can read all keys")
 	b.BaseSeconds, b.SealMs = 3600, 500
 	show(t, b, zero, clear, all, "A base is made every 1h, and entries are sealed after 500ms.")
+	show(t, b, zero+"&keep=all&recipients=", clear, all, "--verify-every 24h --keep all --endpoints")
+	b.Place = "s3://bkt/p"
+	show(t, b, zero+"&keep=14d,daily:3&recipients="+recipient, "It is encrypted to 1 recipient, and to nobody else from now on: "+recipient,
+		"already stays there in the clear", "the rule 14d,daily:3. The member that ships removes the rest, for ever", "Members cannot prove it",
+		"--keep 14d,daily:3 --recipient "+recipient+" --endpoints", "quorate backup retention --from s3://bkt/p --keep 14d,daily:3 --endpoints")
+	admin(zero+"&keep=14d,daily:3&recipients="+recipient, b, `name="keep" value="14d,daily:3"`, `name="recipients" value="`+recipient+`"`)
 	b.Recipients, b.Keep = []string{"age1a"}, "14d"
 	show(t, b, zero, "It is encrypted to 1 recipient, as before.", "the rule 14d, as before")
-	if body := consoletest.Open(t, conn, []page.Page{backups.Page()}, true).Get("/backups"); !strings.Contains(body, clear) || !strings.Contains(body, all) {
-		t.Errorf("the form does not say it: %s", body)
+	show(t, b, zero+"&keep=14d", "the rule 14d, as before")
+	show(t, b, zero+"&keep=all", all)
+	admin("/backups", b, `name="keep" value="14d"`, "to 1 recipient, as before")
+	for query, want := range map[string]string{"&keep=x": "is no rule", "&recipients=age1nothing": "recipient 1 of 1",
+		"&recipients=AGE-SECRET-KEY-1HIDDEN": "this is the secret key"} {
+		if body := show(t, b, zero+query, want); strings.Contains(body[strings.Index(body, "<main"):], "1HIDDEN") {
+			t.Error("the page repeats a secret key")
+		}
 	}
 }
 
@@ -156,17 +182,25 @@ func TestActions(t *testing.T) {
 		_, err := actions[path].Do(t.Context(), &page.Request{Conn: conn, Form: form, Admin: true})
 		return err
 	}
-	good := url.Values{"place": {" file:///mnt/b"}, "base": {"2h"}, "seal": {"1s"}, "verify": {"0"}}
+	good := url.Values{"place": {" file:///mnt/b"}, "base": {"2h"}, "seal": {"1s"}, "verify": {"0"}, "keep": {"2d"},
+		"recipients": {" " + recipient + ",\n"}}
 	conn := &asked{}
 	if err := do(conn, "/backups/start", good); err != nil {
 		t.Fatal(err)
 	}
 	if r, ok := conn.got[0].(*quoratepb.StartBackupRequest); !ok || r.GetPlace() != "file:///mnt/b" || r.GetBaseSeconds() != 7200 ||
-		r.GetSealMs() != 1000 || r.VerifySeconds == nil || r.GetVerifySeconds() != 0 {
+		r.GetSealMs() != 1000 || r.GetKeep() != "2d" || !slices.Equal(r.GetRecipients(), []string{recipient}) || r.VerifySeconds == nil || r.GetVerifySeconds() != 0 {
 		t.Errorf("got %v", conn.got[0])
 	}
 	if err := do(conn, "/backups/start", url.Values{"place": {"/mnt"}}); err == nil || len(conn.got) != 1 {
 		t.Errorf("a path: %v", err)
+	}
+	for name, value := range map[string]string{"keep": "2", "recipients": "AGE-SECRET-KEY-1HIDDEN"} {
+		bad := maps.Clone(good)
+		bad[name] = []string{value}
+		if err := do(conn, "/backups/start", bad); err == nil || len(conn.got) != 1 || strings.Contains(err.Error(), "1HIDDEN") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if err := do(conn, "/backups/stop", url.Values{"typed": {"yes"}}); err == nil || len(conn.got) != 1 {
 		t.Errorf("stop, not typed: %v", err)

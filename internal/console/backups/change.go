@@ -3,14 +3,18 @@ package backups
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/storage/objects/place"
@@ -21,8 +25,9 @@ type formView struct {
 	On, Admin            bool
 	Place                string
 	Base, Seal, Verify   string
+	Keep                 string // the rule
+	Encrypted            string // to how many recipients; empty: to none
 	Start, Check, Sample string // commands
-	Rest                 []string
 }
 
 func form(ctx context.Context, r *page.Request) (any, error) {
@@ -31,7 +36,10 @@ func form(ctx context.Context, r *page.Request) (any, error) {
 		return nil, err
 	}
 	v := &formView{On: b.GetOn(), Admin: r.Admin, Place: b.GetPlace(), Base: "6h", Seal: "1s", Verify: "24h",
-		Start: r.Command("backup", "start", "URL"), Check: "quorate backup check URL", Rest: rest(b)}
+		Start: r.Command("backup", "start", "URL"), Check: "quorate backup check URL", Keep: cmp.Or(b.GetKeep(), keep.All)}
+	if n := len(b.GetRecipients()); n > 0 {
+		v.Encrypted = plural.Of(n, "recipient")
+	}
 	if b.GetGeneration() != 0 {
 		v.Base, v.Seal = typeable(b.GetBaseSeconds()*1000), typeable(b.GetSealMs())
 		v.Verify = typeable(b.GetVerifySeconds() * 1000)
@@ -56,6 +64,8 @@ type asked struct {
 	request              *quoratepb.StartBackupRequest
 	place                string // as it is shown
 	base, seal, verifies time.Duration
+	rule                 keep.Rule // with no window: all stays, or what the cluster has if the request says nothing
+	recipients           []string  // none: as before
 }
 
 // read reads a form, of a page or of an action.
@@ -77,9 +87,22 @@ func read(get func(string) string) (a asked, err error) {
 		}
 		*field.to = d
 	}
+	rule, err := keep.Parse(strings.TrimSpace(get("keep")))
+	if err != nil {
+		return a, page.FormError("What stays at the place is no rule: " + err.Error() + ". Nothing was changed.")
+	}
+	words := strings.FieldsFunc(get("recipients"), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if len(words) > 0 {
+		// One that is none is not sent, nor shown: it may be a secret key.
+		if _, err := seal.ParseRecipients(words); err != nil && !errors.Is(err, seal.ErrFIPS) {
+			return a, page.FormError("The backup cannot be encrypted to that: " + err.Error() + ". Nothing was changed.")
+		}
+	}
+	a.rule, a.recipients = rule, words
 	a.place = at.String()
-	a.request = &quoratepb.StartBackupRequest{Place: a.place, BaseSeconds: int64(a.base / time.Second),
-		SealMs: a.seal.Milliseconds(), VerifySeconds: new(int64(a.verifies / time.Second))}
+	a.request = &quoratepb.StartBackupRequest{Place: a.place, Keep: strings.TrimSpace(get("keep")), Recipients: words,
+		BaseSeconds: int64(a.base / time.Second), SealMs: a.seal.Milliseconds(),
+		VerifySeconds: new(int64(a.verifies / time.Second))}
 	return a, nil
 }
 
@@ -90,6 +113,9 @@ type confirmView struct {
 	Place        string
 	Base, Seal   string
 	Verify       string
+	Keep         string
+	Recipients   string
+	Preview      string // the command that shows what a rule removes; empty: none is set
 	Stops        bool
 	Admin        bool
 }
@@ -110,7 +136,8 @@ func confirm(ctx context.Context, r *page.Request) (any, error) {
 			break
 		}
 		v.start(b, &a)
-		v.Will = append(v.Will, rest(b)...)
+		v.read(b, &a)
+		v.keep(r, b, &a)
 	default:
 		v.Fault = "This page is reached from the page of backups, by one of its forms."
 	}
@@ -149,7 +176,7 @@ func (v *confirmView) start(b *quoratepb.BackupStatus, a *asked) {
 	}
 	v.Will = append(v.Will, "A base is made every "+v.Base+", and entries are sealed after "+v.Seal+".")
 	switch {
-	case encrypted(b):
+	case encrypted(b), len(a.recipients) > 0:
 		v.Will = append(v.Will, "Members cannot prove it, since it is encrypted: an operator must, by quorate backup verify "+
 			"--report.")
 	case a.verifies == 0:
@@ -160,18 +187,38 @@ func (v *confirmView) start(b *quoratepb.BackupStatus, a *asked) {
 	v.Will = append(v.Will, "Each member must be able to reach the place: quorate backup check tries it on a machine.")
 }
 
-// rest says what no form sets: who can read the backup, and what is removed.
-func rest(b *quoratepb.BackupStatus) []string {
-	read := "It is in the clear: who can read the place can read all keys. Only the command line encrypts it, by " +
-		"quorate backup start --recipient."
-	if n := len(b.GetRecipients()); n > 0 {
-		read = "It is encrypted to " + plural.Of(n, "recipient") + ", as before."
+// read says who can read the backup.
+func (v *confirmView) read(b *quoratepb.BackupStatus, a *asked) {
+	has, wants := b.GetRecipients(), a.recipients
+	v.Recipients = strings.Join(wants, " ")
+	switch same := b.GetPlace() == a.place; {
+	case len(wants) == 0 && len(has) == 0:
+		v.Will = append(v.Will, "It is in the clear: who can read the place can read all keys.")
+	case len(wants) == 0:
+		v.Will = append(v.Will, "It is encrypted to "+plural.Of(len(has), "recipient")+", as before.")
+	default:
+		v.Will = append(v.Will, "It is encrypted to "+plural.Of(len(wants), "recipient")+", and to nobody else from now on: "+
+			v.Recipients+". If all their secret keys are lost, so is the backup.")
+		if same && len(has) == 0 && b.GetGeneration() != 0 {
+			v.Will = append(v.Will, "What is at the place already stays there in the clear.")
+		}
 	}
-	stays := "Nothing is ever removed from the place. Only the command line sets a rule, by quorate backup start --keep."
-	if keep := b.GetKeep(); keep != "" && keep != "all" {
-		stays = "What stays at the place is said by the rule " + keep + ", as before."
+}
+
+// keep says what stays at the place.
+func (v *confirmView) keep(r *page.Request, b *quoratepb.BackupStatus, a *asked) {
+	v.Keep = a.request.GetKeep()
+	rule, before := a.rule.String(), ""
+	if v.Keep == "" || v.Keep == b.GetKeep() {
+		rule, before = cmp.Or(b.GetKeep(), keep.All), ", as before"
 	}
-	return []string{read, stays}
+	if rule == keep.All {
+		v.Will = append(v.Will, "Nothing is ever removed from the place"+before+".")
+		return
+	}
+	v.Will = append(v.Will, "What stays at the place is said by the rule "+rule+before+". The member that ships removes the "+
+		"rest, for ever.")
+	v.Preview = r.Command("backup", "retention", "--from", a.place, "--keep", rule)
 }
 
 // confirmCommand is the command line that does the same; empty: there is none.
@@ -181,8 +228,15 @@ func confirmCommand(r *page.Request) string {
 		return r.Command("backup", "stop")
 	case "start":
 		if a, err := read(r.Query.Get); err == nil {
-			return r.Command("backup", "start", a.place, "--base-every", typeable(a.base.Milliseconds()), "--seal-after",
-				typeable(a.seal.Milliseconds()), "--verify-every", typeable(a.verifies.Milliseconds()))
+			words := []string{"backup", "start", a.place, "--base-every", typeable(a.base.Milliseconds()), "--seal-after",
+				typeable(a.seal.Milliseconds()), "--verify-every", typeable(a.verifies.Milliseconds())}
+			if rule := a.request.GetKeep(); rule != "" {
+				words = append(words, "--keep", rule)
+			}
+			for _, recipient := range a.recipients {
+				words = append(words, "--recipient", recipient)
+			}
+			return r.Command(words...)
 		}
 	}
 	return ""
