@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/history"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -55,6 +56,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	c.addFlags(cmd)
+	c.addHistory(cmd.Flags())
 	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
 	member := r.AddFlags(flags)
@@ -106,9 +108,9 @@ type planned struct {
 
 // plan prints the plan for a state.
 func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bool) error {
-	p, err := c.catalog.Plan(wanted, func(backup.Hash) bool { return false })
+	p, err := (&history.Search{Store: c.store, Open: c.reads, Catalog: c.catalog, Target: wanted, OneHistory: true}).Plan(ctx)
 	if err != nil {
-		return command.Refused(err)
+		return c.failed(ctx, err)
 	}
 	out := planned{Base: endOf(p.Base.Head()), Segments: len(p.Segments), Entries: uint64(p.End.Index - p.Base.Index),
 		LogBytes: p.LogBytes(), Newest: endOf(p.Newest), Short: p.Short}
