@@ -218,6 +218,34 @@ func (c *Catalog) History(end Point) (*Catalog, error) {
 	return of, nil
 }
 
+// LeadingTo returns what of the catalog leads to a state, with what is before all of that, as behind a gap. Somebody who can write
+// to the place may have put the rest beside it.
+func (c *Catalog) LeadingTo(end Point) (*Catalog, error) {
+	of, err := c.History(end)
+	if err != nil {
+		return nil, err
+	}
+	first := end.Index
+	if len(of.Segments) > 0 {
+		first = of.Segments[0].First - 1
+	}
+	before := &Catalog{}
+	for i := range c.Segments {
+		if c.Segments[i].End.Index <= first {
+			before.Segments = append(before.Segments, c.Segments[i])
+		}
+	}
+	for i := range c.Bases {
+		if b := &c.Bases[i]; b.Index <= first && b.Point != end && !of.proved[b.Hash] {
+			before.Bases = append(before.Bases, *b)
+		}
+	}
+	of.Segments, of.Bases = append(before.Segments, of.Segments...), append(before.Bases, of.Bases...)
+	of.chosen = false
+	of.Sort()
+	return of, nil
+}
+
 // epochOf returns the epoch of the segment or the base that ends with a state.
 func (c *Catalog) epochOf(j *joints, end Point) (epoch uint64, found bool) {
 	if i, found := j.ends[end]; found {

@@ -57,7 +57,7 @@ var layers = []struct {
 	{"internal/transport", 2, "transport"},
 	{"internal/backup/fetch", 3, "backup"}, // reads places
 	{"internal/backup/history", 3, "backup"},
-	{"internal/backup/seal", 3, "backup"},  // encrypts to recipients
+	{"internal/backup/seal", 3, "backup"}, // encrypts to recipients
 	{"internal/kv/", 3, "kv"},
 	{"internal/limits/answers", 3, "answers"},
 	{"internal/member/epoch", 3, "epoch"},

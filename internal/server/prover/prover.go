@@ -126,7 +126,7 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 	case proof.Point.Index < reported:
 		fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
 			proof.Point.Index, reported))
-	case p.otherHistory(found):
+	case p.otherHistory(found), otherEnd(found, &row.Progress):
 		fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there",
 			proof.Point.Index))
 	}
@@ -171,6 +171,12 @@ func (p *Prover) otherHistory(found *prove.Proof) bool {
 	return known && mark.Index == found.At.Index && mark.Since == found.Since && mark.Sum != found.At.Sum
 }
 
+// otherEnd reports whether the state that was proven is another one than the member had that shipped it. This member may not
+// know: it forgets its chain's sums when it ends.
+func otherEnd(found *prove.Proof, reported *kv.BackupProgress) bool {
+	return reported.Sum != 0 && uint64(found.At.Index) == reported.Restorable.Index && found.At.Sum != reported.Sum
+}
+
 // look proves what the place has now.
 func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, error) {
 	switch {
@@ -210,7 +216,13 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		}
 	}
 	p.worked = p.options.Clock.Now()
-	return p.prove(ctx, row, store, catalog)
+	end := backup.Point{Index: consensus.Index(row.Progress.Restorable.Index), Sum: row.Progress.Sum}
+	if own, err := catalog.LeadingTo(end); end.Sum != 0 && err == nil {
+		if proof, err := p.prove(ctx, row, store, own); err == nil || !prove.Verdict(err) {
+			return proof, err
+		}
+	}
+	return p.prove(ctx, row, store, catalog) // what others shipped may replace what is damaged, or the end is gone
 }
 
 // watched is a place that is asked for nothing once check fails.

@@ -1,0 +1,87 @@
+package prover_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/backuptest"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/objects/objectstest"
+)
+
+// forge puts segments that continue a base which members made, and lead to another state of the last entry, a millisecond earlier
+// than that of the cluster, and returns that state.
+func (m *member) forge(after consensus.Index) (end backup.Head) {
+	m.t.Helper()
+	other := objectstest.NewPlace(4, time.Now)
+	var commands []kv.Command
+	for i := range m.heads {
+		value := strings.Repeat("v", 50)
+		if consensus.Index(i) >= after {
+			value = "forged"
+		}
+		commands = append(commands, kv.Command{Put: &kv.PutOp{Key: []byte{'k', byte(i)}, Value: []byte(value)}})
+	}
+	backuptest.Ship(m.t, other, commands)
+	c, err := fetch.Catalog(m.t.Context(), other, backuptest.Cluster)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	packer := backup.NewPacker()
+	for i := range c.Segments {
+		if c.Segments[i].First <= after {
+			continue
+		}
+		content, _ := other.Bytes(c.Segments[i].String())
+		s, err := backup.Unpack(&c.Segments[i].SegmentName, content)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		for j := range s.Items {
+			s.Items[j].Time--
+		}
+		name, packed := packer.Pack(s)
+		end = name.Head()
+		if err := m.place.Put(m.t.Context(), name.String(), bytes.NewReader(packed), int64(len(packed))); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	return end
+}
+
+// Ensure that segments which somebody else put behind a base of members are not proven in the place of those of the cluster, by a
+// member that was started anew and does not know the chain's sums of then; and that where only those are left the proof fails.
+func TestProver_Run_forgedLog(t *testing.T) {
+	m := newMember(t)
+	last := m.heads[len(m.heads)-1]
+	m.o.Chain = func(consensus.Index) (consensus.Index, apply.ChainMark, bool) {
+		return last.Index, apply.ChainMark{}, false
+	}
+	m.row.Progress.Restorable.Index, m.row.Progress.Sum = uint64(last.Index), last.Sum
+	forged := m.forge(9)
+	if newest, _ := m.catalog().Newest(); newest != forged || forged.Index != last.Index {
+		t.Fatalf("%+v does not hide %+v", forged, newest)
+	}
+	if got := m.try(); !got.Proven || got.Damaged > 0 || got.Point.Time != last.Time {
+		t.Errorf("got %+v, want the state of %d", got, last.Time)
+	}
+	for _, s := range m.catalog().Segments {
+		if s.End == last.Point {
+			m.place.Remove(s.String())
+		}
+	}
+	for _, b := range m.catalog().Bases {
+		if b.Point == last.Point {
+			m.place.Remove(b.String())
+		}
+	}
+	if got := m.try(); !got.Failed || !strings.Contains(got.Why, "another history of this cluster") {
+		t.Errorf("the end is gone: %+v", got)
+	}
+}
