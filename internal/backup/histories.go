@@ -177,7 +177,7 @@ func (c *Catalog) History(end Point) (*Catalog, error) {
 		return nil, fmt.Errorf("no object of cluster %v ends with the state %s: `quorate backup list` shows those with which "+
 			"histories end", c.Cluster, PointName(end))
 	}
-	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, links: c.links, chosen: true,
+	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
 		proved: map[Hash]bool{}}
 	taken := map[int]bool{}
 	points := map[Point]bool{end: true}
@@ -218,8 +218,8 @@ func (c *Catalog) History(end Point) (*Catalog, error) {
 	return of, nil
 }
 
-// LeadingTo returns what of the catalog leads to a state, with what is before all of that, as behind a gap. Somebody who can write
-// to the place may have put the rest beside it.
+// LeadingTo returns what of the catalog leads to a state, with what is before all of that, as behind a gap. Somebody who can
+// write to the place may have put the rest beside it.
 func (c *Catalog) LeadingTo(end Point) (*Catalog, error) {
 	of, err := c.History(end)
 	if err != nil {

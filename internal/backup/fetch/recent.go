@@ -23,13 +23,22 @@ const (
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
 // hash on if it is among the last 4096, and the log after them, of which the last 131,072 segments. It is what a member needs
 // that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left
-// out: there is none yet, and they would hide the others.
+// out: there is none yet, and they would hide the others. The catalog says if segments, or notes of gaps, were left out for a
+// bound (Cut).
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
 ) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
 	list := func(prefix, after string, cut func()) error {
 		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); cut() })
+	}
+	segments := func(times int) {
+		c.Cut = c.Cut || len(c.Segments) > mostSegments*times
+		c.Segments = last(c.Segments, mostSegments, times)
+	}
+	gaps := func(times int) {
+		c.Cut = c.Cut || len(c.Gaps) > mostNotes*times
+		c.Gaps = last(c.Gaps, mostNotes, times)
 	}
 	err := list(backup.BasePrefix, "", func() { c.Bases = last(c.Bases, mostBases, grown) })
 	if err != nil {
@@ -46,15 +55,16 @@ func Recent(
 		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
-	err = list(backup.LogPrefix, after, func() { c.Segments = last(c.Segments, mostSegments, grown) })
+	err = list(backup.LogPrefix, after, func() { segments(grown) })
 	if err != nil {
 		return nil, err
 	}
-	err = list(backup.GapPrefix, "", func() { c.Gaps = last(c.Gaps, mostNotes, grown) })
+	err = list(backup.GapPrefix, "", func() { gaps(grown) })
 	if err != nil {
 		return nil, err
 	}
-	c.Segments, c.Gaps = last(c.Segments, mostSegments, 1), last(c.Gaps, mostNotes, 1)
+	segments(1)
+	gaps(1)
 	if err := list(backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package prover_test
 
 import (
 	"bytes"
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/objects"
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
 )
 
@@ -83,5 +86,48 @@ func TestProver_Run_forgedLog(t *testing.T) {
 	}
 	if got := m.try(); !got.Failed || !strings.Contains(got.Why, "another history of this cluster") {
 		t.Errorf("the end is gone: %+v", got)
+	}
+}
+
+// flooded lists names of segments, as many as hide the others.
+type flooded struct {
+	objects.Store
+	names []string
+}
+
+func (f flooded) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
+	found, more, err := f.Store.List(ctx, prefix, after, limit)
+	if err != nil || more || !strings.HasPrefix(prefix, backup.LogPrefix) {
+		return found, more, err
+	}
+	i, is := slices.BinarySearch(f.names, after)
+	if is {
+		i++
+	}
+	for ; i < len(f.names) && len(found) < limit; i++ {
+		found = append(found, objects.Info{Name: f.names[i]})
+	}
+	return found, i < len(f.names), nil
+}
+
+// Ensure that what a list left out for its bound is no damage, and that a proof which fails for that says so.
+func TestProver_Run_cut(t *testing.T) {
+	m := newMember(t)
+	last := m.heads[len(m.heads)-1]
+	m.row.Progress.Restorable.Index, m.row.Progress.Sum = uint64(last.Index), last.Sum
+	for _, b := range m.catalog().Bases {
+		if b.Index == last.Index {
+			m.place.Remove(b.String())
+		}
+	}
+	f := flooded{Store: m.place}
+	for i := range 1<<17 + 1 {
+		s := backup.SegmentName{Cluster: backuptest.Cluster, First: last.Index, Before: 1<<63 + uint64(i),
+			End: backup.Point{Index: last.Index, Sum: uint64(i)}}
+		f.names = append(f.names, s.String())
+	}
+	m.o.Open = func(string) (objects.Store, func(), error) { return f, func() {}, nil }
+	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "more segments after the bases, or notes") {
+		t.Errorf("got %+v", got)
 	}
 }

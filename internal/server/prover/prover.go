@@ -216,13 +216,28 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		}
 	}
 	p.worked = p.options.Clock.Now()
+	proof, err := p.proveEnd(ctx, row, store, catalog)
+	if catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(row.Progress.Restorable.Index)) {
+		return nil, fmt.Errorf("%w (%v)", errCut, err) // err is no cause: it would be a verdict
+	}
+	return proof, err
+}
+
+// errCut is why a backup could not be proven of which a part was not looked at. What was found wrong is no verdict then.
+var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base makes " +
+	"them fewer, and `quorate backup verify` lists all")
+
+// proveEnd proves what of a catalog leads to the state that was reported. If that is damaged, or gone, the rest may replace it.
+func (p *Prover) proveEnd(
+	ctx context.Context, row *kv.BackupRow, store objects.Store, catalog *backup.Catalog,
+) (*prove.Proof, error) {
 	end := backup.Point{Index: consensus.Index(row.Progress.Restorable.Index), Sum: row.Progress.Sum}
 	if own, err := catalog.LeadingTo(end); end.Sum != 0 && err == nil {
 		if proof, err := p.prove(ctx, row, store, own); err == nil || !prove.Verdict(err) {
 			return proof, err
 		}
 	}
-	return p.prove(ctx, row, store, catalog) // what others shipped may replace what is damaged, or the end is gone
+	return p.prove(ctx, row, store, catalog)
 }
 
 // watched is a place that is asked for nothing once check fails.
