@@ -38,10 +38,11 @@ func (l *line) over(index consensus.Index) *Stored {
 type joints struct {
 	ends   map[Point]int // a segment that ends there
 	starts map[Point]bool
+	steps  int // that a search for strays may take
 }
 
 func (c *Catalog) joints() *joints {
-	j := &joints{map[Point]int{}, map[Point]bool{}}
+	j := &joints{ends: map[Point]int{}, starts: map[Point]bool{}}
 	for i := range c.Segments {
 		s := &c.Segments[i]
 		if _, known := j.ends[s.End]; !known {
@@ -81,15 +82,22 @@ func (c *Catalog) lineOf(j *joints, p *Plan) *line {
 	return l
 }
 
-// straysOf returns the ends that a line leaves out, of an epoch and later ones.
-func (c *Catalog) straysOf(j *joints, l *line, epoch uint64) (strays []Stray) {
+// MaxStrays bounds the ends that are looked at beside a line: where a place has more, one more is returned.
+const MaxStrays = 1024
+
+// straysOf returns the ends that a line leaves out, of an epoch and later ones, if they matter.
+func (c *Catalog) straysOf(j *joints, l *line, epoch uint64, matters func(*Stray) bool) (strays []Stray) {
+	j.steps = 4 * (len(c.Segments) + MaxStrays)
 	for i := range c.Segments {
 		s := &c.Segments[i]
 		if s.Epoch < epoch || j.starts[s.End] || l.points[s.End] {
 			continue
 		}
-		if stray := (Stray{End: s.Head()}); c.stray(j, l, s, &stray) {
+		if stray := (Stray{End: s.Head()}); c.stray(j, l, s, &stray) && matters(&stray) {
 			strays = append(strays, stray)
+		}
+		if len(strays) > MaxStrays {
+			break
 		}
 	}
 	return strays
@@ -113,6 +121,10 @@ func (c *Catalog) stray(j *joints, l *line, end *Stored, stray *Stray) bool {
 		if !known || l.points[s.Start()] {
 			return stray.Segment != nil
 		}
+		if j.steps--; j.steps < 0 { // somebody made it up: it is taken to leave the line at the beginning
+			stray.Parts = 0
+			return stray.Segment != nil
+		}
 		s = &c.Segments[before]
 	}
 }
@@ -126,8 +138,8 @@ func (c *Catalog) Strays(p *Plan) []Stray {
 	if n := len(l.segments); n > 0 {
 		epoch = max(epoch, l.segments[n-1].Epoch)
 	}
-	return slices.DeleteFunc(c.straysOf(j, l, epoch), func(s Stray) bool {
-		return p.End.Index <= s.Parts && (p.Target.Time == 0 || s.time > p.Target.Time)
+	return c.straysOf(j, l, epoch, func(s *Stray) bool {
+		return p.End.Index > s.Parts || p.Target.Time != 0 && s.time <= p.Target.Time
 	})
 }
 
@@ -138,7 +150,7 @@ func (c *Catalog) Ends() (newest Head, ends []Stray) {
 		return newest, nil
 	}
 	j := c.joints()
-	return newest, c.straysOf(j, c.lineTo(j, newest.Point, nil), 0)
+	return newest, c.straysOf(j, c.lineTo(j, newest.Point, nil), 0, func(*Stray) bool { return true })
 }
 
 // Beside says why a plan from which nothing leads on to the newest state may be of a history that was given up.

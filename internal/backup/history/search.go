@@ -11,9 +11,6 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// mostStrays bounds the segments that are read to tell whether a place has two histories.
-const mostStrays = 1024
-
 // Search looks for plans of a target, each without the objects that were found to be damaged before.
 type Search struct {
 	Store   objects.Store
@@ -101,9 +98,9 @@ func (s *Search) sole(ctx context.Context, p *backup.Plan) error {
 	}
 	strays := s.Catalog.Strays(p)
 	for i := range strays {
-		if i == mostStrays {
+		if i == backup.MaxStrays {
 			return fmt.Errorf("more than %d segments at the place end beside the others: two members shipped at once very "+
-				"often, or somebody else writes there. Name the history that is meant: --history %s", mostStrays,
+				"often, or somebody else writes there. Name the history that is meant: --history %s", backup.MaxStrays,
 				backup.PointName(p.LineEnd().Point))
 		}
 		apart, err := s.apart(ctx, &strays[i].Link)
@@ -122,7 +119,7 @@ func (s *Search) sole(ctx context.Context, p *backup.Plan) error {
 func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
 	newest, strays := s.Catalog.Ends()
 	ends := []backup.Head{newest}
-	for i := range strays[:min(len(strays), mostStrays)] {
+	for i := range strays[:min(len(strays), backup.MaxStrays)] {
 		apart, err := s.apart(ctx, &strays[i].Link)
 		if err != nil {
 			return nil, err

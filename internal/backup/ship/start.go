@@ -76,8 +76,8 @@ func Begin(f *Found) Start {
 	return Start{Applied: f.Applied, Lost: lost}
 }
 
-// behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads to
-// it, so it is not known to be restorable: a base follows at once. It is no gap.
+// behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads
+// to it, so it is not known to be restorable: a base follows at once. It is no gap.
 func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set) bool) Start {
 	for i := range c.Segments {
 		if s := &c.Segments[i]; s.End.Index > best.Applied && mine(s.End, s.Set) {

@@ -59,7 +59,8 @@ func (m *member) forge(after consensus.Index) (end backup.Head) {
 }
 
 // Ensure that segments which somebody else put behind a base of members are not proven in the place of those of the cluster, by a
-// member that was started anew and does not know the chain's sums of then; and that where only those are left the proof fails.
+// member that was started anew and does not know the chain's sums of then; that a segment which is too large stops
+// no proof, and that where only theirs are left the proof fails.
 func TestProver_Run_forgedLog(t *testing.T) {
 	m := newMember(t)
 	last := m.heads[len(m.heads)-1]
@@ -71,9 +72,16 @@ func TestProver_Run_forgedLog(t *testing.T) {
 	if newest, _ := m.catalog().Newest(); newest != forged || forged.Index != last.Index {
 		t.Fatalf("%+v does not hide %+v", forged, newest)
 	}
+	large := strings.Repeat("x", int(m.o.ObjectBytes)+1)
+	name := backup.SegmentName{Cluster: backuptest.Cluster, First: 9, Before: 1, End: backup.Point{Index: 10, Sum: 1},
+		Hash: backup.HashOf([]byte(large))}
+	if err := m.place.Put(t.Context(), name.String(), strings.NewReader(large), int64(len(large))); err != nil {
+		t.Fatal(err)
+	}
 	if got := m.try(); !got.Proven || got.Damaged > 0 || got.Point.Time != last.Time {
 		t.Errorf("got %+v, want the state of %d", got, last.Time)
 	}
+	m.place.Remove(name.String())
 	for _, s := range m.catalog().Segments {
 		if s.End == last.Point {
 			m.place.Remove(s.String())

@@ -209,12 +209,6 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	if err != nil {
 		return nil, err
 	}
-	for i := range catalog.Segments {
-		if s := &catalog.Segments[i]; s.Size > p.options.ObjectBytes {
-			return nil, fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
-				p.options.ObjectBytes)
-		}
-	}
 	p.worked = p.options.Clock.Now()
 	proof, err := p.proveEnd(ctx, row, store, catalog)
 	if catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(row.Progress.Restorable.Index)) {
@@ -224,8 +218,8 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 }
 
 // errCut is why a backup could not be proven of which a part was not looked at. What was found wrong is no verdict then.
-var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base makes " +
-	"them fewer, and `quorate backup verify` lists all")
+var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base " +
+	"makes them fewer, and `quorate backup verify` lists all")
 
 // proveEnd proves what of a catalog leads to the state that was reported. If that is damaged, or gone, the rest may replace it.
 func (p *Prover) proveEnd(
@@ -262,9 +256,23 @@ func (w watched) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return w.Store.List(ctx, prefix, after, limit)
 }
 
+// fits says which segment this member has too little memory for.
+func (p *Prover) fits(c *backup.Catalog) error {
+	for i := range c.Segments {
+		if s := &c.Segments[i]; s.Size > p.options.ObjectBytes {
+			return fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
+				p.options.ObjectBytes)
+		}
+	}
+	return nil
+}
+
 // prove proves a catalog. A store that cannot go on must not end the member: it is one of a copy. The engine's goroutines, and
 // whatever waits for them, stay where they are until the process ends, with what they hold.
 func (p *Prover) prove(ctx context.Context, row *kv.BackupRow, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
+	if err := p.fits(c); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	broken := make(chan error, 1)
