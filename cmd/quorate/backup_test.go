@@ -67,7 +67,8 @@ func TestBackup(t *testing.T) {
 	for _, word := range []string{"entry:10", backup.Time(at.Time), fmt.Sprint(at.Revision)} {
 		data := filepath.Join(t.TempDir(), "m1")
 		status, out, errs := quorate(t, "restore", from, "--at", word, "--data-dir", data, "--name", "m1", "-o", "json",
-			"--initial-cluster", "m1=http://127.0.0.1:1,m2=http://127.0.0.1:2", "--initial-advertise-peer-urls", "http://127.0.0.1:1")
+			"--initial-cluster", "m1=http://127.0.0.1:1,m2=http://127.0.0.1:2", "--initial-advertise-peer-urls", "http://127.0.0.1:1",
+			"--initial-cluster-token", "once")
 		if status != 0 {
 			t.Fatalf("%s: %d %s", word, status, errs)
 		}

@@ -31,8 +31,14 @@ type Catalog struct {
 	Segments []Stored  // sorted by first index
 	Gaps     []GapName // sorted
 	Kept     *KeptName // the last note of what was removed; nil: nothing was
-	Cut      bool      // there are segments before these, for which there was no memory, and bases before them
 	Foreign  int       // names that are none of a backup's
+	// Cut is set if the list had more than is held: what leads to the first segments, or notes of gaps, may be left out.
+	Cut bool
+
+	// links are claims of names that were compared with what the objects hold: whether the segment goes through the state.
+	links  map[linked]bool
+	chosen bool          // History made it: all is of one history
+	proved map[Hash]bool // bases that are of it by their names
 }
 
 // Add adds an object of the cluster. A name of another kind is counted. An error means that there are too many.
@@ -146,4 +152,39 @@ func (c *Catalog) Forks() (forks int) {
 		note(c.Segments[i].End, c.Segments[i].Set)
 	}
 	return forks
+}
+
+// Link is the claim that a segment goes through a state which is not at its ends. Names do not prove it.
+type Link struct {
+	Segment *Stored
+	At      Head
+	Of      *Stored // the segment that ends with At; nil: Base is of At
+	Base    *Base
+}
+
+// linked is a Link as a key.
+type linked struct {
+	segment Hash
+	at      Point
+}
+
+func (l *Link) key() linked { return linked{l.Segment.Hash, l.At.Point} }
+
+// Note notes whether the segment of a link goes through its state, by what it holds. No plan takes a link that is none.
+func (c *Catalog) Note(l *Link, through bool) {
+	if c.links == nil {
+		c.links = map[linked]bool{}
+	}
+	c.links[l.key()] = through
+}
+
+// Noted returns what was noted of a link.
+func (c *Catalog) Noted(l *Link) (through, known bool) {
+	through, known = c.links[l.key()]
+	return through, known
+}
+
+func (c *Catalog) parted(l Link) bool {
+	through, known := c.Noted(&l)
+	return known && !through
 }

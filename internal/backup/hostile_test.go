@@ -44,8 +44,40 @@ func TestCatalog_Plan_hostile(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%s: a plan took %v", name, took)
 		}
+		began = time.Now()
+		if strays := c.Strays(plan); len(strays) > backup.MaxStrays+1 || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: %d ends beside it, after %v", name, len(strays), time.Since(began))
+		}
+		began = time.Now()
+		if _, err := c.History(plan.End.Point); err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: its history: %v, after %v", name, err, time.Since(began))
+		}
 		if led := len(c.LeadOn(&c.Bases[0])); led < 20 {
 			t.Errorf("%s: %d segments lead on", name, led)
 		}
+	}
+}
+
+// Ensure that many ends behind a long chain of segments that somebody put beside the others cost no look at the chain for each.
+func TestCatalog_Strays_hostile(t *testing.T) {
+	const n = 60_000
+	c := &backup.Catalog{Cluster: 7, Bases: []backup.Base{{BaseName: backup.BaseName{Cluster: 7}}}}
+	add := func(first, end int, before, sum uint64) {
+		c.Segments = append(c.Segments, backup.Stored{SegmentName: backup.SegmentName{Cluster: 7, First: consensus.Index(first),
+			Before: before, End: backup.Point{Index: consensus.Index(end), Sum: sum}, Hash: backup.HashOf(fmt.Append(nil, first, end, sum))}})
+	}
+	add(1, 2*n, 0, 1)
+	for i := 1; i < n; i++ {
+		add(i, i, uint64(i-1)+1<<40, uint64(i)+1<<40)
+		add(n, n, n-1+1<<40, uint64(i)+1<<41)
+	}
+	c.Sort()
+	plan, err := c.Plan(backup.Target{}, func(backup.Hash) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if strays := c.Strays(plan); len(strays) != backup.MaxStrays+1 || time.Since(began) > 5*time.Second {
+		t.Errorf("%d ends, after %v", len(strays), time.Since(began))
 	}
 }

@@ -51,6 +51,20 @@ type Point struct {
 	Sum   uint64
 }
 
+// PointName names a state in command lines: History.
+func PointName(p Point) string { return fmt.Sprintf("%d:%016x", p.Index, p.Sum) }
+
+// ParsePoint reads a PointName.
+func ParsePoint(word string) (Point, error) {
+	index, sum, found := strings.Cut(word, ":")
+	n, err := strconv.ParseUint(index, 10, 62)
+	s, ok := parseNumber(sum)
+	if !found || err != nil || !ok || n == 0 {
+		return Point{}, fmt.Errorf("%q: write ENTRY:SUM, as the refusal or `quorate backup list` does", word)
+	}
+	return Point{consensus.Index(n), s}, nil
+}
+
 // Moment is when a state was: the store's revision, and the wall time in milliseconds since 1970 of the last entry, by the
 // clock of the member that shipped it. Along a chain neither falls.
 type Moment struct {

@@ -80,6 +80,9 @@ type Plan struct {
 	// Short tells that the target is after all that the place has: the state that is restored is the last one.
 	Short bool
 	lives bool // segments lead on to the newest state: else it may be of a history that ended
+
+	rest  []Stored // segments that lead on from End, as far as there are some
+	links []Link   // of Segments and rest, as far as names do not prove them
 }
 
 // LogBytes is the size of the segments.
@@ -88,6 +91,34 @@ func (p *Plan) LogBytes() (total int64) {
 		total += p.Segments[i].Size
 	}
 	return total
+}
+
+// LinkOf returns the link by which a plan takes a segment, if the names do not prove it.
+func (p *Plan) LinkOf(segment Hash) (Link, bool) {
+	for i := range p.links {
+		if p.links[i].Segment.Hash == segment {
+			return p.links[i], true
+		}
+	}
+	return Link{}, false
+}
+
+// Doubts returns the links by which segments lead on from the end of a plan, as far as names do not prove them.
+func (p *Plan) Doubts() (doubts []Link) {
+	for i := range p.rest {
+		if l, found := p.LinkOf(p.rest[i].Hash); found {
+			doubts = append(doubts, l)
+		}
+	}
+	return doubts
+}
+
+// LineEnd is the last state to which the base of a plan leads, by the segments of the plan and those that continue them.
+func (p *Plan) LineEnd() Head {
+	if n := len(p.rest); n > 0 {
+		return p.rest[n-1].Head()
+	}
+	return p.End
 }
 
 // UnreachableError says that no base and no segments lead to a target.
@@ -193,12 +224,17 @@ func (c *Catalog) from(base *Base, target Target, newest Head, without func(Hash
 		last = paths.latest(c)
 	}
 	for ; last >= 0; last = paths.edges[last].before {
-		p.Segments = append(p.Segments, c.Segments[paths.edges[last].segment])
+		e := &paths.edges[last]
+		p.Segments = append(p.Segments, c.Segments[e.segment])
+		if !e.sure {
+			p.links = append(p.links, paths.link(c, base, e))
+		}
 	}
 	slices.Reverse(p.Segments)
+	slices.Reverse(p.links)
 	for i := range p.Segments {
 		if target.reached(&p.End) {
-			p.Segments = p.Segments[:i]
+			p.Segments, p.rest = p.Segments[:i:i], p.Segments[i:]
 			break
 		}
 		p.End = p.Segments[i].Head()
@@ -206,14 +242,30 @@ func (c *Catalog) from(base *Base, target Target, newest Head, without func(Hash
 	return p
 }
 
-// edge is a segment that can be applied after another one, or after the base (before is -1).
-type edge struct{ segment, before int }
+// edge is a segment that can be applied after another one, or after the base (before is -1). It is sure if the names prove that
+// it continues that: by the index and the sum.
+type edge struct {
+	segment, before int
+	sure            bool
+}
 
 // paths are the segments that lead on from a base, each by the first road that was found.
 type paths struct {
 	edges []edge
 	ends  map[Point]int // the edge that ends there
 	order order         // edges by their last index
+	// parted are the ends of segments that are of another history than the base.
+	parted map[Point]bool
+}
+
+// link is what an edge that is not sure claims.
+func (p *paths) link(c *Catalog, base *Base, e *edge) Link {
+	l := Link{Segment: &c.Segments[e.segment], At: base.Head(), Base: base}
+	if e.before >= 0 {
+		of := &c.Segments[p.edges[e.before].segment]
+		l.At, l.Of, l.Base = of.Head(), of, nil
+	}
+	return l
 }
 
 // end returns the edge that ends with a state, or -1.
@@ -244,9 +296,10 @@ func (p *paths) latest(c *Catalog) int {
 }
 
 // reach finds which segments lead on from a base. A segment that begins where another one ended follows it if their sums
-// agree. One that begins before that, and ends after it, may follow it: whether its sums agree is found when it is read.
+// agree. One that begins before that, and ends after it, may follow it: whether its sums agree is found when it is read. If it
+// was found that they do not, neither it nor what continues it follows.
 func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
-	p := &paths{ends: map[Point]int{}, order: orderOf(c.Segments)}
+	p := &paths{ends: map[Point]int{}, order: orderOf(c.Segments), parted: map[Point]bool{}}
 	for i := range c.Segments { // sorted by their first index: what could come before a segment has been seen
 		s := &c.Segments[i]
 		if s.End.Index <= base.Index || without(s.Hash) {
@@ -255,11 +308,15 @@ func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
 		if _, known := p.ends[s.End]; known {
 			continue
 		}
-		before, ok := p.before(base, s)
+		e, ok := p.before(base, s)
 		if !ok {
 			continue
 		}
-		p.edges = append(p.edges, edge{i, before})
+		if e.segment = i; !e.sure && c.parted(p.link(c, base, &e)) {
+			p.parted[s.End] = true
+			continue
+		}
+		p.edges = append(p.edges, e)
 		at := len(p.edges) - 1
 		p.ends[s.End] = at
 		p.order.insert(s.End.Index, at)
@@ -267,18 +324,22 @@ func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
 	return p
 }
 
-// before returns the edge that a segment follows, or -1 for the base.
-func (p *paths) before(base *Base, s *Stored) (before int, ok bool) {
+// before returns the edge of a segment without its number: that after the one that it follows, or after the base.
+func (p *paths) before(base *Base, s *Stored) (e edge, ok bool) {
 	if s.Start() == base.Point {
-		return -1, true
+		return edge{before: -1, sure: true}, true
 	}
 	if e, found := p.ends[s.Start()]; found {
-		return e, true
+		return edge{before: e, sure: true}, true
+	}
+	if p.parted[s.Start()] {
+		p.parted[s.End] = true
+		return edge{}, false
 	}
 	if e, end := p.order.below(s.End.Index); e >= 0 && end >= s.First {
-		return e, true
+		return edge{before: e}, true
 	}
-	return -1, base.Index >= s.First
+	return edge{before: -1}, base.Index >= s.First
 }
 
 // LeadOn returns the segments that lead on from a base, each after one that leads to it.

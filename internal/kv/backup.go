@@ -60,6 +60,7 @@ type BackupPolicy struct {
 type BackupProgress struct {
 	At         int64       // when it was known
 	Restorable BackupPoint // all entries up to it can be restored
+	Sum        uint64      // of the chain after Restorable, as names at the place have it; zero: not known
 	Base       BackupPoint // the newest one
 	BaseHash   [32]byte    // of the manifest of Base; zero: not known
 	Gaps       uint64      // of this turn
@@ -161,8 +162,8 @@ func (r *reader) backupPolicy() BackupPolicy {
 
 // Append appends the binary form.
 func (p *BackupProgress) Append(dst []byte) []byte {
-	dst = binary.AppendVarint(dst, p.At)
-	dst = append(p.Base.append(p.Restorable.append(dst)), p.BaseHash[:]...)
+	dst = p.Restorable.append(binary.AppendVarint(dst, p.At))
+	dst = append(p.Base.append(binary.AppendUvarint(dst, p.Sum)), p.BaseHash[:]...)
 	dst = binary.AppendUvarint(dst, p.Gaps)
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
 	dst = binary.AppendVarint(dst, p.Gap.Time)
@@ -178,8 +179,8 @@ func (r *reader) backupPoint() BackupPoint {
 }
 
 func (r *reader) backupProgress() BackupProgress {
-	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), BaseHash: r.hash(),
-		Gaps: r.uvarint(), Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
+	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Sum: r.uvarint(), Base: r.backupPoint(),
+		BaseHash: r.hash(), Gaps: r.uvarint(), Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
 	p.Refused = r.flags(backupRefused) != 0
 	p.Trouble = string(r.bytes())
 	p.Retention = r.backupRetention()
@@ -294,7 +295,7 @@ func (b *BackupRow) report(said *BackupProgress) {
 	p.Retention.report(&said.Retention)
 	if said.Restorable.Index > p.Restorable.Index ||
 		said.Restorable.Index == p.Restorable.Index && said.Restorable.Time > p.Restorable.Time {
-		p.Restorable = said.Restorable
+		p.Restorable, p.Sum = said.Restorable, said.Sum
 	}
 	if said.Base.Index > p.Base.Index {
 		p.Base, p.BaseHash = said.Base, said.BaseHash

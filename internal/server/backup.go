@@ -74,6 +74,7 @@ func (b *Backup) restore(ctx context.Context, o replay.Options, use func(*replay
 	o.OpenEngine = func(dir string) (engine.Engine, error) {
 		return engine.Open(engine.Options{FS: o.FS, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
 	}
+	o.OneHistory = true
 	if b.Progress != nil {
 		o.Progress = func(p replay.Progress) { b.Progress(p.Bytes, p.OfBytes) }
 	}

@@ -56,7 +56,8 @@ var layers = []struct {
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
 	{"internal/backup/fetch", 3, "backup"}, // reads places
-	{"internal/backup/seal", 3, "backup"},  // encrypts to recipients
+	{"internal/backup/history", 3, "backup"},
+	{"internal/backup/seal", 3, "backup"}, // encrypts to recipients
 	{"internal/kv/", 3, "kv"},
 	{"internal/limits/answers", 3, "answers"},
 	{"internal/member/epoch", 3, "epoch"},

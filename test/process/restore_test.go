@@ -207,7 +207,7 @@ func TestRestore_continuous(t *testing.T) {
 	c := newCluster(t, 3)
 	for _, node := range c.nodes {
 		out, err := exec.Command(c.binary, "restore", "--from=file://"+dir, "--at=entry:12", "--name="+node.name,
-			"--data-dir="+node.dir, "--initial-cluster="+c.initialCluster(),
+			"--data-dir="+node.dir, "--initial-cluster="+c.initialCluster(), "--initial-cluster-token=once",
 			"--initial-advertise-peer-urls=http://"+node.proxy.address()).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", node.name, err, out)

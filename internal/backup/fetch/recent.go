@@ -32,7 +32,8 @@ const LeastNameBytes = LeastSegments * nameBytes
 // hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory,
 // 24,576 at least and 131,072 at most. It is what a member needs
 // that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left
-// out: there is none yet, and they would hide the others.
+// out: there is none yet, and they would hide the others. The catalog says if segments, or notes of gaps, were left out for a
+// bound (Cut).
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
 	memory int64,
@@ -56,6 +57,7 @@ func Recent(
 		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
+	gapsCut := false
 	err = list(backup.LogPrefix, after, func() {
 		cut := false
 		c.Segments, cut = last(c.Segments, segments)
@@ -64,7 +66,11 @@ func Recent(
 	if err != nil {
 		return nil, err
 	}
-	err = list(backup.GapPrefix, "", func() { c.Gaps, _ = last(c.Gaps, mostNotes) })
+	err = list(backup.GapPrefix, "", func() {
+		cut := false
+		c.Gaps, cut = last(c.Gaps, mostNotes)
+		gapsCut = gapsCut || cut
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +81,7 @@ func Recent(
 		first := c.Segments[0].First
 		c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index+1 < first })
 	}
+	c.Cut = c.Cut || gapsCut
 	return c, nil
 }
 

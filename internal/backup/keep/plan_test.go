@@ -368,3 +368,39 @@ func TestMake_old(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// Ensure that after the volumes of all members were rolled back no base of the history that was given up takes the place of one of
+// the history that goes on: what is in the window of either stays (that of entry 50 goes a round later), and without the word of
+// members nothing goes.
+func TestMake_rolledBack(t *testing.T) {
+	var bases []keep.Base
+	var known []kv.BackupBase
+	add := func(index consensus.Index, day float64, reported bool) {
+		b := at(0, index, day)
+		b.Sum += uint64(day * 1000)
+		b.Hash = backup.HashOf(fmt.Append(nil, index, day))
+		if bases = append(bases, b); reported {
+			known = append(known, kv.BackupBase{Index: uint64(index), Hash: b.Hash})
+		}
+	}
+	for i := range 8 { // to entry 80; at day 8 all go back to entry 45, and the row with them
+		add(consensus.Index(10*i+10), float64(i), i < 4)
+	}
+	for i := range 6 {
+		add(consensus.Index(10*i+46), float64(i+8), true)
+	}
+	in := &keep.Input{Rule: keep.Rule{Window: 3 * day, Daily: 1}, Bases: bases, Now: begun + 1000*hour, Newest: 96, Known: known}
+	p := keep.Make(in)
+	if got := kept(p); !slices.Equal(got, []consensus.Index{50, 56, 60, 66, 70, 76, 80, 86, 96}) || p.Floor != 50 || p.Refused != "" {
+		t.Errorf("got %v", describe(p))
+	}
+	in.Newest = 56 // the former history is longer still
+	in.Bases = bases[:10]
+	if p := keep.Make(in); len(kept(p)) != 10 || !strings.Contains(p.Refused, "somebody else writes") {
+		t.Errorf("while the former history is longer: %v", describe(p))
+	}
+	in.Bases, in.Known, in.Newest = bases, nil, 0
+	if p := keep.Make(in); len(kept(p)) != len(bases) || !strings.Contains(p.Refused, "Nothing is removed while both are there") {
+		t.Errorf("nobody is known: %v", describe(p))
+	}
+}

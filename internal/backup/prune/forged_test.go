@@ -113,6 +113,19 @@ func TestPruner_forgedBases(t *testing.T) {
 	}
 }
 
+// Ensure that a segment of an epoch which there is not lets nothing go, and is named: it might be of a cluster that was recovered.
+func TestPruner_forgedEpoch(t *testing.T) {
+	w := newWorld(t)
+	w.base(0, "always")
+	w.ship(0, 120)
+	before := len(w.place.Names())
+	s := backup.SegmentName{Cluster: cluster, Epoch: 3, First: 1, End: backup.Point{Index: 2, Sum: 2}}
+	w.put(s.String(), nil)
+	if _, r := w.after(3); !r.Refused || !strings.Contains(r.Why, s.String()) || len(w.place.Names()) != before+1 {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // Ensure that, where it is not known who made what, times that do not rise with the entries let nothing go.
 func TestPruner_disorder(t *testing.T) {
 	w := newWorld(t)

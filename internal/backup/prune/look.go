@@ -108,6 +108,12 @@ func (p *Pruner) listEpochs(after string) {
 			if _, known := p.round.firsts[n.Epoch]; known {
 				continue
 			}
+			if p.round.newest > 0 && n.Epoch > p.config.Epoch {
+				p.fail(fmt.Sprintf("%s is of epoch %d, and the cluster of epoch %d: somebody else writes to the place, or a "+
+					"recovery began another epoch. Nothing is removed while it is there", o.Listed[i].Name, n.Epoch,
+					p.config.Epoch), true)
+				return
+			}
 			p.round.firsts[n.Epoch] = n.First
 			if len(p.round.firsts) > MaxEpochs {
 				p.fail("the place has the log of more epochs than retention looks at", true)

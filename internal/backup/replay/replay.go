@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/history"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
@@ -30,6 +31,7 @@ type Options struct {
 	// ObjectBytes bounds the memory in which a manifest or a segment is read: backup.TooLargeError. With more than one of
 	// Parallel it is that of each. Zero: what their forms allow.
 	ObjectBytes int64
+	OneHistory  bool // see history.Search
 	// Progress, if set, is told now and then how far a plan is.
 	Progress func(Progress)
 	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
@@ -84,33 +86,33 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
 	}
-	bad := map[backup.Hash]bool{}
+	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: c, Target: target, ObjectBytes: o.ObjectBytes,
+		OneHistory: o.OneHistory, Damaged: o.Damaged}
 	blamed := map[backup.Hash]bool{}
-	var damaged []error
 	for {
-		plan, err := c.Plan(target, func(h backup.Hash) bool { return bad[h] })
+		plan, err := look.Plan(ctx)
 		if err != nil {
-			return nil, errors.Join(append(damaged, err)...)
+			return nil, err
 		}
 		state, err := run(ctx, &o, plan)
 		if err == nil {
-			state.Damaged = damaged
+			state.Damaged = look.Found()
 			return state, nil
 		}
 		var object *objectError
 		if !errors.As(err, &object) || ctx.Err() != nil {
-			return nil, errors.Join(append(damaged, err)...)
+			return nil, errors.Join(append(look.Found(), err)...)
 		}
 		without := object.without
 		if errors.Is(err, ErrDiffers) && !blamed[without] {
 			blamed[without] = true // the base may be the cause: an older one decides
 			without, err = plan.Base.Hash, ofBase(&plan.Base, err)
 		}
-		bad[without] = true
-		damaged = append(damaged, err)
-		if o.Damaged != nil {
-			o.Damaged(err)
+		if link, found := plan.LinkOf(without); found && errors.Is(err, ErrOtherHistory) {
+			c.Note(&link, false) // the segment is a good one, and does not continue that
+			continue
 		}
+		look.Leave(without, err)
 	}
 }
 

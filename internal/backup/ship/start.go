@@ -67,10 +67,24 @@ func Begin(f *Found) Start {
 			lost = max(lost, segment.End.Index)
 		}
 	}
-	if best.Base != nil {
+	if f.Catalog.Cut {
+		best = behindCut(c, best, mine)
+	}
+	if best.Base != nil || best.Continue != nil {
 		return best
 	}
 	return Start{Applied: f.Applied, Lost: lost}
+}
+
+// behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads
+// to it, so it is not known to be restorable: a base follows at once. It is no gap.
+func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set) bool) Start {
+	for i := range c.Segments {
+		if s := &c.Segments[i]; s.End.Index > best.Applied && mine(s.End, s.Set) {
+			best = Start{Applied: s.End.Index, Continue: s}
+		}
+	}
+	return best
 }
 
 // believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a later

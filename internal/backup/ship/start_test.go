@@ -73,3 +73,31 @@ func TestNew_falseTime(t *testing.T) {
 	}
 	t.Error("no segment of this hour")
 }
+
+// Ensure that a member goes on after the last segment of its own chain where the list left out what leads there, and makes a base
+// at once: nothing is lost, and what is restorable is not known.
+func TestBegin_cut(t *testing.T) {
+	segment := func(first, end consensus.Index, sum uint64) backup.Stored {
+		return backup.Stored{SegmentName: backup.SegmentName{Cluster: cluster, First: first, Before: uint64(first - 1),
+			End: backup.Point{Index: end, Sum: sum}, Hash: backup.Hash{byte(end), byte(sum)}}}
+	}
+	c := &backup.Catalog{Cluster: cluster, Cut: true,
+		Bases:    []backup.Base{{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 10, Sum: 10}}}},
+		Segments: []backup.Stored{segment(81, 85, 85), segment(86, 90, 90), segment(91, 95, 7)}}
+	found := &ship.Found{Catalog: c, Applied: 100, Now: 1, Own: func(i consensus.Index) (uint64, bool) { return uint64(i), i >= 80 }}
+	at := ship.Begin(found)
+	if at.Applied != 90 || at.Base != nil || at.Continue == nil || at.Continue.End.Index != 90 || at.Lost != 0 {
+		t.Fatalf("got %+v", at)
+	}
+	s := ship.New(ship.Config{Cluster: cluster, Member: 1}, at, 1)
+	if ops := s.Take(); len(ops) != 1 || ops[0].Kind != ship.Checkpoint {
+		t.Errorf("it begins %+v", ops)
+	}
+	if p := s.Progress(); p.Gaps > 0 || p.Lost || p.Restorable.Index != 0 {
+		t.Errorf("got %+v", p)
+	}
+	c.Cut = false
+	if at := ship.Begin(found); at.Lost != 10 {
+		t.Errorf("a list that is whole: %+v", at)
+	}
+}

@@ -29,7 +29,7 @@ func TestMachine_known(t *testing.T) {
 		m.machine.Reported(m.now, nil)
 		m.run(30 * time.Second)
 		last := m.said[len(m.said)-1]
-		if continued := last.BaseHash == base.Hash && last.Base.Index == first; continued != known {
+		if continued := last.BaseHash == base.Hash && last.Base.Index == first && last.Sum == first; continued != known {
 			t.Errorf("known %v: %+v", known, last)
 		}
 	}

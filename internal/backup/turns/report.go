@@ -80,8 +80,9 @@ func (m *Machine) slow() string {
 
 func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
 	now := m.now.UnixMilli()
-	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), BaseHash: p.BaseHash,
-		Gaps: uint64(p.Gaps), Trouble: cut(trouble), Refused: m.barred, Retention: retention(&p.Retention)}
+	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Sum: p.Restorable.Sum,
+		Base: point(&p.Base), BaseHash: p.BaseHash, Gaps: uint64(p.Gaps),
+		Trouble: cut(trouble), Refused: m.barred, Retention: retention(&p.Retention)}
 	// Nothing waits that changes the state. It is not known to be that of now: this member may be behind the leader.
 	if p.Current {
 		said.Restorable.Time = max(said.Restorable.Time, min(m.heard, now))

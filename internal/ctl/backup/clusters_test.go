@@ -49,18 +49,29 @@ func TestClusters(t *testing.T) {
 }
 
 // Ensure that a restore says which command starts the backup of the new cluster, with the flags that are not kept, and which
-// entry the other members are restored to.
+// entry the other members are restored to, with a token that no other restore has.
 func TestRestore_words(t *testing.T) {
 	dir, _ := shipped(t, 6)
 	var out, errs bytes.Buffer
-	tools := ctl.Tools{Restore: func(context.Context, *snapshot.Request) (*snapshot.Restored, error) {
+	var tokens []string
+	tools := ctl.Tools{Restore: func(_ context.Context, r *snapshot.Request) (*snapshot.Restored, error) {
+		tokens = append(tokens, r.Member[len(r.Member)-1])
 		return &snapshot.Restored{DataDir: "d", Member: "m1", Members: 3, Proof: &snapshot.Proof{Entry: 6}}, nil
 	}}
 	args := []string{"restore", "--from=file://" + dir, "--at=latest", "--data-dir=d"}
 	if status := ctl.RunWith(t.Context(), args, command.Streams{Out: &out, Err: &errs}, tools); status != command.StatusOK ||
 		!strings.Contains(out.String(), "`quorate backup start URL --recipient … --keep …`") ||
-		!strings.Contains(out.String(), "with --at entry:6, then start all") {
+		!strings.Contains(out.String(), "with --at entry:6 "+strings.Replace(tokens[0], "=", " ", 1)+", then start all") {
 		t.Errorf("%d: %s%s", status, out.String(), errs.String())
+	}
+	out.Reset()
+	for _, more := range [][]string{nil, {"--initial-cluster-token=mine"}} {
+		if status := ctl.RunWith(t.Context(), append(args, more...), command.Streams{Out: &out, Err: &errs}, tools); status != command.StatusOK {
+			t.Errorf("%d: %s", status, errs.String())
+		}
+	}
+	if tokens[0] == tokens[1] || tokens[2] != "--initial-cluster-token=mine" || strings.Contains(out.String(), "token mine") {
+		t.Errorf("tokens %v: %s", tokens, out.String())
 	}
 }
 

@@ -103,19 +103,19 @@ func (d *differ) ofCluster(ctx context.Context) error {
 		revisions[i] = n
 	}
 	return d.Do(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		return d.compare(ctx, history{client, revisions[0]}, history{client, revisions[1]},
+		return d.compare(ctx, present{client, revisions[0]}, present{client, revisions[1]},
 			fmt.Sprint("revision ", revisions[0]), fmt.Sprint("revision ", revisions[1]))
 	})
 }
 
-// history is the state of a revision of the running cluster.
-type history struct {
+// present is the state of a revision of the running cluster.
+type present struct {
 	client   *clientv3.Client
 	revision int64
 }
 
 // Page implements undelete.Past.
-func (h history) Page(ctx context.Context, key, end []byte, limit int) ([]undelete.Version, bool, error) {
+func (h present) Page(ctx context.Context, key, end []byte, limit int) ([]undelete.Version, bool, error) {
 	opts := []clientv3.OpOption{clientv3.WithRev(h.revision), clientv3.WithLimit(int64(limit))}
 	if len(end) > 0 {
 		opts = append(opts, clientv3.WithRange(string(end)))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/history"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -15,7 +16,7 @@ import (
 )
 
 const listHelp = `List what a place has of a cluster's continuous backup: bases, and the entries that segments of the log hold
-without a break. Nothing but names is read: "quorate backup verify" proves what they hold. With --identity the newest base of
+without a break. Little but names is read: "quorate backup verify" proves what objects hold. With --identity the newest base of
 each set of recipients is read, too, to tell whether the identity opens it.
 
 Of a place with backups of several clusters, each cluster and its last state are listed; --cluster ID chooses one.`
@@ -54,10 +55,33 @@ type listed struct {
 	Gaps    []gap       `json:"gaps"`
 	Removed *removed    `json:"removed,omitempty"`
 	Forks   int         `json:"forks"`
-	Newest  *listedEnd  `json:"newest,omitempty"`
-	Foreign int         `json:"foreign_objects"`
+	// Histories are the states with which histories end, if there is more than one, that of the newest state first.
+	Histories []historyEnd `json:"histories,omitempty"`
+	Newest    *listedEnd   `json:"newest,omitempty"`
+	Foreign   int          `json:"foreign_objects"`
 	// Sets are those of recipients that objects are encrypted to, oldest first.
 	Sets []set `json:"recipients,omitempty"`
+}
+
+// historyEnd is one of several histories that a place has of a cluster.
+type historyEnd struct {
+	End  listedEnd `json:"end"`
+	Name string    `json:"name"` // for --history
+}
+
+// historiesOf returns the histories, if there is more than one.
+func (c *source) historiesOf(ctx context.Context) (all []historyEnd, err error) {
+	ends, err := (&history.Search{Store: c.store, Open: c.reads, Catalog: c.catalog}).Ends(ctx)
+	if err != nil {
+		return nil, c.failed(ctx, err)
+	}
+	if len(ends) < 2 {
+		return nil, nil
+	}
+	for i := range ends {
+		all = append(all, historyEnd{endOf(ends[i]), backup.PointName(ends[i].Point)})
+	}
+	return all, nil
 }
 
 // run is a sequence of entries without a break.
@@ -119,6 +143,9 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 	if l.Sets, err = c.sets(ctx); err != nil {
 		return err
 	}
+	if l.Histories, err = c.historiesOf(ctx); err != nil {
+		return err
+	}
 	if asJSON {
 		return command.PrintJSON(c.streams.Out, l)
 	}
@@ -141,9 +168,17 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	c.printSets(l.Sets)
-	if l.Forks > 0 {
-		fmt.Fprintf(c.streams.Out, "two histories at %s: a recovery lost entries, or a member applied something else; the "+
-			"last epoch is restored\n", plural.Of(l.Forks, "entry", "entries"))
+	switch {
+	case len(l.Histories) > 0:
+		fmt.Fprintln(c.streams.Out, "several histories: a recovery lost entries, or volumes were rolled back. The last epoch "+
+			"is restored; of two in it --history chooses one:")
+		for _, h := range l.Histories {
+			fmt.Fprintf(c.streams.Out, "  epoch %d to entry %d, revision %d, %s  --history %s\n", h.End.Epoch, h.End.Entry,
+				h.End.Revision, h.End.Time, h.Name)
+		}
+	case l.Forks > 0:
+		fmt.Fprintf(c.streams.Out, "two states of %s: a member applied something else\n",
+			plural.Of(l.Forks, "entry", "entries"))
 	}
 	return ctx.Err()
 }

@@ -38,6 +38,7 @@ func (p *Past) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.cluster, "cluster", "", "the id of the cluster whose backup is meant, if the place has those of "+
 		"several, or if it is not that of the cluster at --endpoints: a restored cluster has another id than the one before it")
 	p.addIdentity(flags)
+	p.addHistory(flags)
 	flags.StringVar(&p.scratch, "scratch", "", "where the state is restored to for a moment (default the directory for "+
 		"temporary files)")
 }

@@ -2,13 +2,16 @@ package backup
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/history"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -25,14 +28,20 @@ another id: with keys, leases, users, roles, limits and the policy of the audit,
 policy, so that the new cluster does not write to the place of the former one: start its backup again.
 
 This is for a cluster that is lost, or stopped: no member of it may serve. Do it once for each member of the new cluster, with
-the same --initial-cluster and the same --initial-cluster-token, a new word for each restore, and with --at entry:INDEX of the
-entry that the first restore proved: only members that were restored to the same entry meet. Then start all, with the flags
-that the members had.
+the same --initial-cluster. The first restore draws an --initial-cluster-token, so that each try makes a cluster with an id of
+its own, and prints it with the entry that it proved: give both to the others, since only members that were restored to the same
+entry with the same token meet. Then start all, with the flags that the members had, but without --initial-cluster.
 
 --plan shows what would be read, and what is left out, and changes nothing.`
 
 // bump is what clusters hardly write in a day: clients that watch begin anew.
 const bump = 1_000_000_000
+
+// The word that keeps restores apart: its letters have 80 bits.
+const (
+	tokenFlag    = "initial-cluster-token"
+	tokenLetters = 16
+)
 
 // NewRestore is the command `quorate restore`.
 func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
@@ -46,15 +55,16 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		Example: "  quorate restore --from s3://backups/prod --at 2026-11-30T12:00:00Z --plan\n" +
 			"  quorate restore --from s3://backups/prod --at 2026-11-30T12:00:00Z --name m1 --data-dir /var/lib/quorate \\\n" +
 			"    --initial-cluster m1=http://10.0.0.1:2380,m2=http://10.0.0.2:2380,m3=http://10.0.0.3:2380 \\\n" +
-			"    --initial-advertise-peer-urls http://10.0.0.1:2380 --initial-cluster-token restored-1\n" +
+			"    --initial-advertise-peer-urls http://10.0.0.1:2380\n" +
 			"  quorate restore --from s3://backups/prod --at entry:4711 --name m2 --data-dir /var/lib/quorate \\\n" +
 			"    --initial-cluster m1=http://10.0.0.1:2380,m2=http://10.0.0.2:2380,m3=http://10.0.0.3:2380 \\\n" +
-			"    --initial-advertise-peer-urls http://10.0.0.2:2380 --initial-cluster-token restored-1",
+			"    --initial-advertise-peer-urls http://10.0.0.2:2380 --initial-cluster-token restored-k3v9x2m5q7ad4c6f",
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	c.addFlags(cmd)
+	c.addHistory(cmd.Flags())
 	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
 	member := r.AddFlags(flags)
@@ -83,6 +93,10 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 			return err
 		}
 		member()
+		if !flags.Changed(tokenFlag) {
+			r.Token = "restored-" + strings.ToLower(rand.Text()[:tokenLetters])
+			r.Member = append(r.Member, "--"+tokenFlag+"="+r.Token)
+		}
 		r.Backup = &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted, Place: c.at.String(),
 			Damaged: c.damaged, Open: c.reads}
 		return snapshot.Restore(cmd.Context(), s, &r, restore, output == "json")
@@ -106,9 +120,9 @@ type planned struct {
 
 // plan prints the plan for a state.
 func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bool) error {
-	p, err := c.catalog.Plan(wanted, func(backup.Hash) bool { return false })
+	p, err := (&history.Search{Store: c.store, Open: c.reads, Catalog: c.catalog, Target: wanted, OneHistory: true}).Plan(ctx)
 	if err != nil {
-		return command.Refused(err)
+		return c.failed(ctx, err)
 	}
 	out := planned{Base: endOf(p.Base.Head()), Segments: len(p.Segments), Entries: uint64(p.End.Index - p.Base.Index),
 		LogBytes: p.LogBytes(), Newest: endOf(p.Newest), Short: p.Short}

@@ -38,6 +38,7 @@ type source struct {
 	cmd     *cobra.Command
 	url     string
 	cluster string
+	history string // the state with which it ends; empty: the one that leads to the newest state
 	// identities are files; reads decrypts with them, and is nil if there are none.
 	identities []string
 	reads      backup.Opener
@@ -93,15 +94,30 @@ func (c *source) open(ctx context.Context) (err error) {
 		}
 		id = consensus.ClusterID(n)
 	}
+	var end backup.Point
+	if c.history != "" {
+		if end, err = backup.ParsePoint(c.history); err != nil {
+			return command.Usagef("--history %w", err)
+		}
+	}
 	options := place.Options{FS: files.Disk, Getenv: c.streams.Env, Retry: readPatience, Memory: readMemory}
 	if c.store, err = place.Open(c.at, options); err != nil {
 		return command.Refused(explained(c.at, err))
 	}
-	if c.catalog, err = c.list(ctx, id); err != nil {
+	if c.catalog, err = c.list(ctx, id); err == nil && c.history != "" && c.catalog != nil {
+		c.catalog, err = c.catalog.History(end)
+	}
+	if err != nil {
 		c.store.Close()
 		return c.failed(ctx, err)
 	}
 	return nil
+}
+
+// addHistory adds the flag that chooses one history of several.
+func (c *source) addHistory(flags *pflag.FlagSet) {
+	flags.StringVar(&c.history, "history", "", "take only the history that ends with this state, ENTRY:SUM: if the place has "+
+		"several, as after volumes were rolled back, a refusal and quorate backup list name each")
 }
 
 // ask lets the running cluster say where its backup goes. A cluster may name no files of this machine.

@@ -26,6 +26,7 @@ type Request struct {
 	SkipHashCheck   bool
 	BumpRevision    uint64
 	Member          []string // flags that say which member of which cluster this is
+	Token           string   // of them, if it was drawn for this restore
 	Progress        func(done, total int64)
 	Backup          *Backup // instead of From
 }
@@ -73,6 +74,8 @@ type Restored struct {
 	Limits    int    `json:"limits,omitempty"` // of a continuous backup alone, as the rest
 	Audit     bool   `json:"audit_policy,omitempty"`
 	Proof     *Proof `json:"proof,omitempty"`
+	// Token is the --initial-cluster-token that was drawn for this restore; empty: none was.
+	Token string `json:"initial_cluster_token,omitempty"`
 }
 
 // Restorer makes a data directory. The server is one.
@@ -172,6 +175,9 @@ func Restore(ctx context.Context, s command.Streams, r *Request, restore Restore
 		}
 	}
 	done, err := restore(ctx, r)
+	if err == nil {
+		done.Token = r.Token
+	}
 	if !last.IsZero() {
 		fmt.Fprint(s.Err, "\r\x1b[K")
 	}
@@ -219,6 +225,9 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 		fmt.Fprint(s.Out, "  not kept  the job of the backup: once the new cluster runs, `quorate backup start URL "+
 			"--recipient … --keep …` with a new prefix begins one, in the clear without --recipient\n")
 		since, again = p.Time, fmt.Sprintf("with --at entry:%d", p.Entry)
+		if d.Token != "" {
+			again += " --initial-cluster-token " + d.Token
+		}
 	}
 	next := "start it"
 	if d.Members > 1 {

@@ -70,7 +70,7 @@ func TestMachine_Apply_backupBelowLevel(t *testing.T) {
 // whose turn it is reports, and that the row outlives a restart.
 func TestMachine_Apply_backup(t *testing.T) {
 	b := newBackupBench(t)
-	sealed := kv.BackupProgress{At: 5000, Restorable: kv.BackupPoint{Index: 9, Revision: 7, Time: 4900}, Gaps: 2,
+	sealed := kv.BackupProgress{At: 5000, Restorable: kv.BackupPoint{Index: 9, Revision: 7, Time: 4900}, Sum: 77, Gaps: 2,
 		Gap: kv.BackupGap{After: 3, Until: 5, Time: 4000}, Retention: kv.BackupRetention{At: 3000, From: 1, Bases: 4, Removed: 5,
 			Bytes: 6, Why: "denied"}}
 	long, invalid, growing := sealed, sealed, sealed

@@ -136,7 +136,7 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 	case proof.Point.Index < reported:
 		fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
 			proof.Point.Index, reported))
-	case p.otherHistory(found):
+	case p.otherHistory(found), otherEnd(found, &row.Progress):
 		fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there",
 			proof.Point.Index))
 	}
@@ -181,6 +181,12 @@ func (p *Prover) otherHistory(found *prove.Proof) bool {
 	return known && mark.Index == found.At.Index && mark.Since == found.Since && mark.Sum != found.At.Sum
 }
 
+// otherEnd reports whether the state that was proven is another one than the member had that shipped it. This member may not
+// know: it forgets its chain's sums when it ends.
+func otherEnd(found *prove.Proof, reported *kv.BackupProgress) bool {
+	return reported.Sum != 0 && uint64(found.At.Index) == reported.Restorable.Index && found.At.Sum != reported.Sum
+}
+
 // look proves what the place has now.
 func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, error) {
 	switch {
@@ -219,13 +225,28 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 		return nil, fmt.Errorf("the place has more than %d objects of the log since its last base, and this member has no "+
 			"memory for more: raise its --memory", len(catalog.Segments))
 	}
-	for i := range catalog.Segments {
-		if s := &catalog.Segments[i]; s.Size > p.options.ObjectBytes {
-			return nil, fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
-				p.options.ObjectBytes)
+	p.worked = p.options.Clock.Now()
+	proof, err := p.proveEnd(ctx, row, store, catalog)
+	if catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(row.Progress.Restorable.Index)) {
+		return nil, fmt.Errorf("%w (%v)", errCut, err) // err is no cause: it would be a verdict
+	}
+	return proof, err
+}
+
+// errCut is why a backup could not be proven of which a part was not looked at. What was found wrong is no verdict then.
+var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base " +
+	"makes them fewer, and `quorate backup verify` lists all")
+
+// proveEnd proves what of a catalog leads to the state that was reported. If that is damaged, or gone, the rest may replace it.
+func (p *Prover) proveEnd(
+	ctx context.Context, row *kv.BackupRow, store objects.Store, catalog *backup.Catalog,
+) (*prove.Proof, error) {
+	end := backup.Point{Index: consensus.Index(row.Progress.Restorable.Index), Sum: row.Progress.Sum}
+	if own, err := catalog.LeadingTo(end); end.Sum != 0 && err == nil {
+		if proof, err := p.prove(ctx, row, store, own); err == nil || !prove.Verdict(err) {
+			return proof, err
 		}
 	}
-	p.worked = p.options.Clock.Now()
 	return p.prove(ctx, row, store, catalog)
 }
 
@@ -251,9 +272,23 @@ func (w watched) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return w.Store.List(ctx, prefix, after, limit)
 }
 
+// fits says which segment this member has too little memory for.
+func (p *Prover) fits(c *backup.Catalog) error {
+	for i := range c.Segments {
+		if s := &c.Segments[i]; s.Size > p.options.ObjectBytes {
+			return fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
+				p.options.ObjectBytes)
+		}
+	}
+	return nil
+}
+
 // prove proves a catalog. A store that cannot go on must not end the member: it is one of a copy. The engine's goroutines, and
 // whatever waits for them, stay where they are until the process ends, with what they hold.
 func (p *Prover) prove(ctx context.Context, row *kv.BackupRow, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
+	if err := p.fits(c); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	broken := make(chan error, 1)

@@ -1,0 +1,50 @@
+package fetch_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// listed is a place that lists names, and does nothing else.
+type listed struct {
+	objects.Store
+	names []string // sorted
+}
+
+func (l listed) List(_ context.Context, prefix, after string, limit int) (found []objects.Info, more bool, err error) {
+	i, is := slices.BinarySearch(l.names, max(prefix, after))
+	if is && l.names[i] == after {
+		i++
+	}
+	for ; i < len(l.names) && strings.HasPrefix(l.names[i], prefix); i++ {
+		if len(found) == limit {
+			return found, true, nil
+		}
+		found = append(found, objects.Info{Name: l.names[i]})
+	}
+	return found, false, nil
+}
+
+// Ensure that a list which leaves out segments behind the first base, since there are more than are held, says so, and no other.
+func TestRecent_cut(t *testing.T) {
+	base := backup.BaseName{Cluster: 7, Point: backup.Point{Index: 1}}
+	all := []string{base.String()}
+	for i := range 1<<17 + 1 {
+		s := backup.SegmentName{Cluster: 7, First: consensus.Index(i + 2), Before: uint64(i + 1),
+			End: backup.Point{Index: consensus.Index(i + 2), Sum: uint64(i + 2)}, Hash: backup.Hash{1}}
+		all = append(all, s.String())
+	}
+	for n, cut := range map[int]bool{1 << 17: false, 1<<17 + 1: true} {
+		c, err := fetch.Recent(t.Context(), listed{names: all[:1+n]}, 7, backup.Hash{}, 1<<40, 1<<40)
+		if err != nil || c.Cut != cut || len(c.Segments) != 1<<17 || c.Segments[1<<17-1].First != consensus.Index(n+1) {
+			t.Errorf("%d segments: cut %v, %d, %v", n, c.Cut, len(c.Segments), err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// Search looks for plans of a target, each without the objects that were found to be damaged before.
+type Search struct {
+	Store   objects.Store
+	Open    backup.Opener // decrypts; nil: nothing that is encrypted can be read
+	Catalog *backup.Catalog
+	Target  backup.Target
+	// ObjectBytes bounds the memory in which an object is read; zero: what their forms allow.
+	ObjectBytes int64
+	// OneHistory refuses a target of which the place may have two states: backup.HistoriesError, backup.EndedError. It is for
+	// readers that know nothing of the cluster but the place.
+	OneHistory bool
+	Damaged    func(error) // if set, is told of each object that is damaged
+
+	bad   map[backup.Hash]bool
+	found []error
+}
+
+// Leave takes damage of an object into the search: no plan has it any more.
+func (s *Search) Leave(object backup.Hash, err error) {
+	s.leave(object)
+	s.found = append(s.found, err)
+	if s.Damaged != nil {
+		s.Damaged(err)
+	}
+}
+
+func (s *Search) leave(object backup.Hash) {
+	if s.bad == nil {
+		s.bad = map[backup.Hash]bool{}
+	}
+	s.bad[object] = true
+}
+
+// Found returns all damage that was found.
+func (s *Search) Found() []error { return s.found }
+
+// Plan returns the next plan. The error has all damage that was found; a backup.UnreachableError is in it if no plan is left.
+func (s *Search) Plan(ctx context.Context) (*backup.Plan, error) {
+	for {
+		plan, err := s.Catalog.Plan(s.Target, func(h backup.Hash) bool { return s.bad[h] })
+		if err == nil && s.OneHistory {
+			var again bool
+			if again, err = s.lead(ctx, plan); again {
+				continue
+			}
+			if err == nil && !s.Catalog.Chosen() {
+				err = s.sole(ctx, plan)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(append(s.found, err)...)
+		}
+		return plan, nil
+	}
+}
+
+// lead compares the links by which a plan leads on with what the segments hold; again is true if something was found that makes
+// another plan.
+func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err error) {
+	if s.Catalog.Unproved(p) {
+		s.leave(p.Base.Hash)
+		return true, nil
+	}
+	doubts := p.Doubts()
+	for i := range doubts {
+		through, err := s.through(ctx, &doubts[i])
+		damage := (*damage)(nil)
+		switch {
+		case errors.As(err, &damage) && ctx.Err() == nil:
+			s.Leave(damage.object, damage.err)
+			return true, nil
+		case err != nil:
+			return false, err
+		case !through:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sole returns an error if a plan's state is one of two that the place has.
+func (s *Search) sole(ctx context.Context, p *backup.Plan) error {
+	if err := s.Catalog.Beside(p); err != nil {
+		return err
+	}
+	strays := s.Catalog.Strays(p)
+	for i := range strays {
+		if i == backup.MaxStrays {
+			return fmt.Errorf("more than %d segments at the place end beside the others: two members shipped at once very "+
+				"often, or somebody else writes there. Name the history that is meant: --history %s", backup.MaxStrays,
+				backup.PointName(p.LineEnd().Point))
+		}
+		apart, err := s.apart(ctx, &strays[i].Link)
+		if err != nil {
+			return err
+		}
+		if apart {
+			return &backup.HistoriesError{Target: s.Target, Ends: []backup.Head{p.LineEnd(), strays[i].End}}
+		}
+	}
+	return nil
+}
+
+// Ends returns the states with which the histories of the catalog end: the newest one, and those of which it is not known that
+// the newest one continues them.
+func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
+	newest, strays := s.Catalog.Ends()
+	ends := []backup.Head{newest}
+	for i := range strays[:min(len(strays), backup.MaxStrays)] {
+		apart, err := s.apart(ctx, &strays[i].Link)
+		if err != nil {
+			return nil, err
+		}
+		if apart {
+			ends = append(ends, strays[i].End)
+		}
+	}
+	return ends, nil
+}
+
+// apart reports whether the state of a link is not known to be of the segment's history. A segment for which an identity is
+// missing says nothing.
+func (s *Search) apart(ctx context.Context, l *backup.Link) (bool, error) {
+	through, err := s.through(ctx, l)
+	damage, large := (*damage)(nil), (*backup.TooLargeError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &damage), errors.As(err, &large):
+		return true, nil
+	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+		return false, nil
+	}
+	return !through, err
+}
+
+// through reports whether the segment of a link goes through its state, and notes it.
+func (s *Search) through(ctx context.Context, l *backup.Link) (through bool, err error) {
+	if through, known := s.Catalog.Noted(l); known {
+		return through, nil
+	}
+	segment, err := s.segment(ctx, l.Segment)
+	if err != nil {
+		return false, err
+	}
+	sum, err := s.sumOf(ctx, l)
+	if err != nil {
+		return false, err
+	}
+	held, has := sumAt(segment, l.At.Index)
+	through = has && held == sum
+	s.Catalog.Note(l, through)
+	return through, nil
+}
+
+// sumOf returns the chain's sum of the state of a link: names of encrypted objects have none.
+func (s *Search) sumOf(ctx context.Context, l *backup.Link) (uint64, error) {
+	if l.At.Set == 0 {
+		return l.At.Sum, nil
+	}
+	if l.Of != nil {
+		of, err := s.segment(ctx, l.Of)
+		if err != nil {
+			return 0, err
+		}
+		return of.Last().Sum, nil
+	}
+	most := backup.ManifestWithin(s.ObjectBytes)
+	content, err := fetch.Object(ctx, s.Store, l.Base.String(), l.Base.Hash, most)
+	if err != nil {
+		return 0, of(l.Base.Hash, l.Base.String(), err)
+	}
+	m, err := backup.OpenManifestWithin(&l.Base.BaseName, content, s.Open, s.ObjectBytes)
+	if err != nil {
+		return 0, of(l.Base.Hash, l.Base.String(), err)
+	}
+	return uint64(m.Sum), nil
+}
+
+// sumAt returns the chain's sum after an entry that a segment has, or before its first one.
+func sumAt(s *backup.Segment, index consensus.Index) (sum uint64, has bool) {
+	first := s.Items[0].Entry.Index
+	switch {
+	case index+1 == first:
+		return s.Before, true
+	case index < first || index-first >= consensus.Index(len(s.Items)):
+		return 0, false
+	}
+	return s.Items[index-first].Sum, true
+}
+
+// segment reads a segment.
+func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Segment, error) {
+	name := stored.String()
+	if s.ObjectBytes > 0 && stored.Size > s.ObjectBytes {
+		return nil, of(stored.Hash, name, &backup.TooLargeError{Bytes: stored.Size, Most: s.ObjectBytes})
+	}
+	content, err := fetch.Object(ctx, s.Store, name, stored.Hash, min(stored.Size, backup.MaxSegmentBytes))
+	if err != nil {
+		return nil, of(stored.Hash, name, err)
+	}
+	segment, err := backup.OpenSegmentWithin(&stored.SegmentName, content, s.Open, s.ObjectBytes)
+	return segment, of(stored.Hash, name, err)
+}
+
+// damage is that of an object.
+type damage struct {
+	object backup.Hash
+	err    error
+}
+
+func (d *damage) Error() string { return d.err.Error() }
+func (d *damage) Unwrap() error { return d.err }
+
+// of attributes an error to an object, as damage if it is that.
+func of(object backup.Hash, name string, err error) error {
+	found := (*fetch.DamageError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &found):
+		return &damage{object, err}
+	case errors.Is(err, backup.ErrDamaged):
+		return &damage{object, &fetch.DamageError{Name: name, Err: err}}
+	}
+	return fmt.Errorf("object %s: %w", name, err)
+}
