@@ -45,11 +45,11 @@ func TestCatalog_Plan_hostile(t *testing.T) {
 			t.Errorf("%s: a plan took %v", name, took)
 		}
 		began = time.Now()
-		if strays := c.Strays(plan); len(strays) > backup.MaxStrays+1 || time.Since(began) > 5*time.Second {
+		if strays := c.Strays(plan); len(strays) > backup.MaxStrays+1 || time.Since(began) > 20*time.Second {
 			t.Errorf("%s: %d ends beside it, after %v", name, len(strays), time.Since(began))
 		}
 		began = time.Now()
-		if _, err := c.History(plan.End.Point); err != nil || time.Since(began) > 5*time.Second {
+		if _, err := c.History(plan.End.Point); err != nil || time.Since(began) > 20*time.Second {
 			t.Errorf("%s: its history: %v, after %v", name, err, time.Since(began))
 		}
 		if led := len(c.LeadOn(&c.Bases[0])); led < 20 {
@@ -72,12 +72,15 @@ func TestCatalog_Strays_hostile(t *testing.T) {
 		add(n, n, n-1+1<<40, uint64(i)+1<<41)
 	}
 	c.Sort()
+	began := time.Now()
 	plan, err := c.Plan(backup.Target{}, func(backup.Hash) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	if strays := c.Strays(plan); len(strays) != backup.MaxStrays+1 || time.Since(began) > 5*time.Second {
-		t.Errorf("%d ends, after %v", len(strays), time.Since(began))
+	planned := time.Since(began)
+	began = time.Now()
+	strays := c.Strays(plan)
+	if took := time.Since(began); len(strays) != backup.MaxStrays+1 || took > 200*planned {
+		t.Errorf("%d ends, after %v; a plan took %v", len(strays), took, planned)
 	}
 }

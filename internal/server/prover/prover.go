@@ -233,7 +233,7 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	return proof, err
 }
 
-// errCut is why a backup could not be proven of which a part was not looked at. What was found wrong is no verdict then.
+// errCut is why a backup could not be proven of which a part was not looked at. Nothing that was found wrong is a verdict then.
 var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base " +
 	"makes them fewer, and `quorate backup verify` lists all")
 
