@@ -15,33 +15,6 @@ import (
 // ErrOtherKind.
 var Disk = FromPebble(regular)
 
-// CheckDirectory returns ErrOtherKind, in an os.PathError, if a name leads to something that is there and is no directory, or
-// is a link to one, where fs is the machine's disk. Other disks have no links.
-func CheckDirectory(fs env.FS, name string) error {
-	disk, ok := fs.(*diskFS)
-	if !ok || disk.fs != regular {
-		return nil
-	}
-	if info, err := os.Lstat(name); err == nil && !info.IsDir() {
-		return otherKind(name, info.Mode(), "directory")
-	}
-	return nil
-}
-
-// CheckNoLink returns ErrOtherKind, in an os.PathError, if a name that should be a directory is there, and is a link, a pipe or
-// a device, where fs is the machine's disk. Other disks have none of these. A regular file is no directory for those who open
-// one: they say so.
-func CheckNoLink(fs env.FS, name string) error {
-	disk, ok := fs.(*diskFS)
-	if !ok || disk.fs != regular {
-		return nil
-	}
-	if info, err := os.Lstat(name); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return otherKind(name, info.Mode(), "directory")
-	}
-	return nil
-}
-
 // FromPebble returns a file system of Pebble as an env.FS.
 func FromPebble(fs vfs.FS) env.FS {
 	if p, ok := fs.(*pebbleFS); ok {

@@ -50,7 +50,8 @@ type Store struct {
 
 // Open returns the store in a directory, which must exist, and must be no data directory of a member nor lie in one.
 func Open(fs env.FS, root string, o Options) (*Store, error) {
-	s := &Store{fs: fs, root: fs.PathJoin(root, "."), o: o, ensured: map[string]bool{}}
+	root = fs.PathJoin(root, ".")
+	s := &Store{fs: files.Below(fs, root), root: root, o: o, ensured: map[string]bool{}}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -160,9 +161,8 @@ func (s *Store) exists(name, path string) error {
 // own returns an ErrLink if a directory below the root, or one between, is a link, a pipe or a device: those who can write to
 // the place would lead what is read, written and removed elsewhere, such as into a data directory.
 //
-// It looks before the directory is used, since env.FS opens nothing relative to a directory that is open. One who swaps the
-// directory between the two is not seen. He can make the store write new files elsewhere, and remove those that are named as
-// objects or as temporary files are, of which a data directory has none.
+// It looks before the directory is used. One who swaps the directory between the two is not seen: he can lead the store to
+// another directory of the place, and nowhere else (files.Below).
 func (s *Store) own(dir string) error {
 	for ; dir != s.root; dir = s.fs.PathDir(dir) {
 		if err := files.CheckNoLink(s.fs, dir); err != nil {

@@ -8,5 +8,6 @@
 //  1. After Put returned nil or ErrExists, the object is there after any crash, whole.
 //  2. No name ever has part of an object.
 //  3. The root is never made: where a disk should be mounted and is not, nothing is written.
-//  4. Nothing is read, written or removed behind a link that lies below the root: see Store.own for the limits of that.
+//  4. Nothing is read, written or removed behind a link that leads out of the root, whenever somebody puts it there; one that
+//     leads to another directory of the root is refused when it is seen: see Store.own.
 package directory

@@ -108,3 +108,63 @@ func TestStore_linksWithin(t *testing.T) {
 	_, err := s.Stat(t.Context(), "obj/aa")
 	refused(t, "stat", err, filepath.Join(place, "obj"))
 }
+
+// swapping is a body that swaps a directory for a link when it is read.
+type swapping struct {
+	*strings.Reader
+	swap func()
+}
+
+func (s swapping) Read(p []byte) (int, error) {
+	s.swap()
+	return s.Reader.Read(p)
+}
+
+// Ensure that one who swaps a directory for a link after it was looked at leads nothing elsewhere: neither the temporary file,
+// which would replace another one there, nor the name of the object.
+func TestStore_swapped(t *testing.T) {
+	place := t.TempDir()
+	dir, top := elsewhere(t, place), ""
+	swap := func() {
+		if top == "" {
+			return
+		}
+		at := filepath.Join(place, top)
+		if err := errors.Join(os.Rename(at, at+"-own"), os.Symlink(dir, at)); err != nil {
+			t.Error(err)
+		}
+		top = ""
+	}
+	s, err := directory.Open(files.Disk, place, directory.Options{Unique: func() string {
+		swap()
+		return "aa" // as a file elsewhere
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), "obj/c1/bb", strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	top = ".tmp"
+	if err := s.Put(t.Context(), "obj/c1/cc", strings.NewReader("x"), 1); err == nil {
+		t.Error("it was put over a link")
+	}
+	untouched(t, "temporary files", dir)
+	if err := errors.Join(os.Remove(filepath.Join(place, ".tmp")), os.Rename(filepath.Join(place, ".tmp-own"),
+		filepath.Join(place, ".tmp"))); err != nil {
+		t.Fatal(err)
+	}
+	body := swapping{strings.NewReader("x"), func() {
+		if top == "" {
+			top = "obj"
+			swap()
+		}
+	}}
+	if err := s.Put(t.Context(), "obj/c1/dd", body, 1); err == nil {
+		t.Error("it was named behind a link")
+	}
+	untouched(t, "names", dir)
+	if content, err := os.ReadFile(filepath.Join(dir, "aa")); err != nil || string(content) != "theirs" {
+		t.Errorf("theirs is %q, %v", content, err)
+	}
+}
