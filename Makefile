@@ -141,7 +141,7 @@ ships:
 	cd test/objects && $(GO) test -count=1 -v -timeout 60m -run '^TestShips' .
 
 # kubeadm, API server, controller manager and scheduler of Kubernetes on three members, by docs/kubernetes.md, and what an API server
-# does in its days: a quarter of an hour, and most of an hour more to build a version for the first time.
+# does in its days: ten minutes, and most of an hour more to build a version for the first time.
 KUBERNETES ?= v1.37.2
 kubernetes:
 	@set -e; dir=$$(test/kubernetes/binaries $(KUBERNETES) kubeadm kubectl kube-apiserver kube-controller-manager kube-scheduler); \
