@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: encryption kubernetes objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api lab
 
 check:
@@ -139,6 +139,13 @@ objects:
 # an hour. It prints the table of docs/backup.md.
 ships:
 	cd test/objects && $(GO) test -count=1 -v -timeout 60m -run '^TestShips' .
+
+# kubeadm, API server, controller manager and scheduler of Kubernetes on three members, by docs/kubernetes.md, and what an API server
+# does in its days: ten minutes, and most of an hour more to build a version for the first time.
+KUBERNETES ?= v1.37.2
+kubernetes:
+	@set -e; dir=$$(test/kubernetes/binaries $(KUBERNETES) kubeadm kubectl kube-apiserver kube-controller-manager kube-scheduler); \
+		$(GO) test -count=1 -v -timeout 45m -run '^TestKubernetes$$' ./test/pages -kubernetes=$$dir
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:

@@ -29,7 +29,9 @@ var foreignFlags = []string{
 	"http2-prior-knowledge", // curl
 	"ignore-missing",        // sha256sum
 	"read-only", "cap-drop", // docker
-	"oldpackage", // rpm
+	"oldpackage",                                                              // rpm
+	"etcd-prefix", "etcd-compaction-interval", "etcd-servers", "upload-certs", // kube-apiserver, kubeadm
+	"from-literal", "all-namespaces", "print-value-only", // kubectl, etcdctl get
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.

@@ -24,9 +24,10 @@ const (
 	stateVar = "QUORATE_PAGES_STATE"
 	// unitVar names the file of the unit that the packages bring.
 	unitVar = "QUORATE_PAGES_UNIT"
-	// patience is how long a block of a page may take.
-	patience = 2 * time.Minute
 )
+
+// patience is how long a block of a page may take.
+var patience = 2 * time.Minute
 
 // TestMain lets the programs systemctl, scp and chown of the machines be this one.
 func TestMain(m *testing.M) {
@@ -37,6 +38,12 @@ func TestMain(m *testing.M) {
 		os.Exit(exit(scp(os.Args[1:])))
 	case "chown":
 		os.Exit(exit(chown(os.Args[1:])))
+	case "kubeadm":
+		os.Exit(exit(kubeadm(os.Args[1:])))
+	case "kubelet":
+		os.Exit(exit(kubelet(os.Args[1:])))
+	case "kms-plugin":
+		os.Exit(exit(kmsPlugin(os.Args[1:])))
 	}
 	os.Exit(m.Run())
 }
@@ -52,10 +59,16 @@ func exit(err error) int {
 // TestPages runs each block of the pages in its order.
 func TestPages(t *testing.T) {
 	if os.Getenv(insideVar) != "" {
-		runPage(t, "../../docs/tuning.md")
-		runPage(t, "../../docs/operate.md", "m1", "m2", "m3", "m4")
+		runBlocks(t, blocks(t, page(t, "../../docs/tuning.md")))
+		runBlocks(t, blocks(t, page(t, "../../docs/operate.md")), "m1", "m2", "m3", "m4")
 		return
 	}
+	runInside(t, programs(t), "-test.run", "^TestPages$", "-test.v", "-test.timeout", "9m")
+}
+
+// runInside runs a test of this binary again, in namespaces of its own and with a directory of programs.
+func runInside(t *testing.T, dir string, args ...string) {
+	t.Helper()
 	for _, program := range []string{"bash", "curl", "openssl", "mount", "ip"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("the page uses %s, which is not here", program)
@@ -65,16 +78,23 @@ func TestPages(t *testing.T) {
 		"mount -t proc none /proc && ip link add sites type bridge && ip link add to1 type veth peer name eth0")).Run(); err != nil {
 		t.Skipf("this process may not have mounts and networks of its own: %v", err)
 	}
+	inside := inNamespaces(exec.Command(ownPath(t), args...))
+	inside.Env = append(os.Environ(), insideVar+"="+dir)
+	out, err := inside.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// ownPath is the file of this process.
+func ownPath(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := inNamespaces(exec.Command(self, "-test.run", "^TestPages$", "-test.v", "-test.timeout", "9m"))
-	inside.Env = append(os.Environ(), insideVar+"="+programs(t, self))
-	out, err := inside.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestPages") {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	return self
 }
 
 // inNamespaces makes a command run with users, network, mounts and names of its own: there it may do what root may.
@@ -89,9 +109,9 @@ func inNamespaces(c *exec.Cmd) *exec.Cmd {
 }
 
 // programs builds the product, and puts it into a directory with its other names and the stand-ins.
-func programs(t *testing.T, self string) string {
+func programs(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
+	self, dir := ownPath(t), t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "quorate"), "github.com/quorate/quorate/cmd/quorate")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -113,12 +133,19 @@ type machine struct {
 	lines chan string
 }
 
-// runPage runs the blocks of a page on machines and on that of the operator.
-func runPage(t *testing.T, page string, names ...string) {
-	text, err := os.ReadFile(page)
+// page is the text of a page.
+func page(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// runBlocks runs blocks on machines and on that of the operator.
+func runBlocks(t *testing.T, all []block, names ...string) {
+	t.Helper()
 	work, err := os.MkdirTemp(os.Getenv(insideVar), "machines")
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +162,7 @@ func runPage(t *testing.T, page string, names ...string) {
 	for i, name := range names {
 		machines[name] = startMachine(t, work, name, i+1)
 	}
-	ran := 0
-	for i, block := range blocks(t, string(text)) {
+	for i, block := range all {
 		on := []string{block.on}
 		if block.on == "all machines" {
 			on = names[:min(3, len(names))]
@@ -153,9 +179,8 @@ func runPage(t *testing.T, page string, names ...string) {
 		if t.Failed() {
 			t.FailNow()
 		}
-		ran++
 	}
-	t.Logf("%d blocks", ran)
+	t.Logf("%d blocks", len(all))
 }
 
 // block is a fenced block of a page.
@@ -241,6 +266,9 @@ cd /root
 		t.Fatal(err)
 	}
 	if number > 0 {
+		if err := os.Symlink(name, filepath.Join(work, fmt.Sprintf("10.0.0.%d", number))); err != nil {
+			t.Fatal(err)
+		}
 		ip(t, fmt.Sprintf("link add to%d type veth peer name eth0 netns %d", number, shell.Process.Pid))
 		ip(t, fmt.Sprintf("link set to%d master sites up", number))
 	}
@@ -269,6 +297,7 @@ func (m *machine) run(script string) {
 		select {
 		case line, more := <-m.lines:
 			if line == blockEnds {
+				m.t.Logf("%s:\n%s", m.name, &said)
 				return
 			}
 			if !more {

@@ -34,6 +34,11 @@ func systemctl(args []string) error {
 			return err
 		}
 		return startUnit()
+	case "kill -s KILL quorate":
+		return killUnit()
+	}
+	if done, err := kubeletUnit(words); done {
+		return err
 	}
 	return fmt.Errorf("systemctl %s: the stand-in does not know it", words)
 }
@@ -117,13 +122,26 @@ func awaitReady(notified *net.UnixConn) error {
 	}
 }
 
-// stopUnit sends SIGTERM, and waits until the process has ended.
-func stopUnit() error {
+func unitProcess() (int, error) {
 	text, err := os.ReadFile(stateFile("unit"))
 	if err != nil {
-		return errors.New("the unit was not started")
+		return 0, errors.New("the unit was not started")
 	}
-	pid, err := strconv.Atoi(string(text))
+	return strconv.Atoi(string(text))
+}
+
+// killUnit kills the process. No systemd starts it again.
+func killUnit() error {
+	pid, err := unitProcess()
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// stopUnit sends SIGTERM, and waits until the process has ended.
+func stopUnit() error {
+	pid, err := unitProcess()
 	if err != nil {
 		return err
 	}
@@ -179,8 +197,8 @@ func place(arg string) (string, error) {
 	if !remote {
 		return arg, nil
 	}
-	name := "m" + strings.TrimPrefix(host, "root@10.0.0.")
-	pid, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv(stateVar)), name, "pid"))
+	address := strings.TrimPrefix(host, "root@")
+	pid, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv(stateVar)), address, "pid"))
 	if err != nil {
 		return "", fmt.Errorf("%s: no such machine", host)
 	}
