@@ -29,7 +29,8 @@ var foreignFlags = []string{
 	"http2-prior-knowledge", // curl
 	"ignore-missing",        // sha256sum
 	"read-only", "cap-drop", // docker
-	"oldpackage", // rpm
+	"oldpackage",                               // rpm
+	"create-namespace", "no-hooks", "replicas", // helm, kubectl
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.
