@@ -36,6 +36,13 @@ func (c *Config) JoinURLs() []URL {
 		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })
 }
 
+// foundsOrJoins tells whether the flags are those of all members of a set, such as a StatefulSet: the members that
+// --initial-cluster names found the cluster, and any other one joins it. A founder that was removed since joins it, too.
+func (c *Config) foundsOrJoins() bool {
+	return len(c.Bootstrap.Join) > 0 && c.Explicit("initial-cluster") && len(c.Bootstrap.InitialCluster) > 0 &&
+		c.Explicit("initial-cluster-state") && c.NewCluster()
+}
+
 // AloneByDefault tells whether a first start would found a cluster of one because no flag says of what cluster this member is,
 // although others can reach its peer URLs. Units often lose --initial-cluster or --join once the data exists; so after the loss
 // of the disk they say the same.

@@ -290,6 +290,12 @@ func (c *Config) derive() {
 			c.Advertise.ClientURLs = slices.Clone(c.Listen.ClientURLs)
 		}
 	}
+	if c.foundsOrJoins() {
+		if memberIndex(c.Bootstrap.InitialCluster, c.Name) < 0 {
+			c.Bootstrap.InitialCluster, c.Bootstrap.ClusterState = nil, ClusterExisting
+		}
+		return
+	}
 	if len(c.Bootstrap.Join) > 0 {
 		// A member that joins has no list of members, and bootstraps nothing.
 		if !c.Explicit("initial-cluster") {

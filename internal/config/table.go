@@ -111,7 +111,8 @@ var clusterSettings = []setting{
 		value: choices(func(c *Config) *Founding { return &c.Bootstrap.Founding }, FoundingAll, FoundingMajority)},
 	{name: "join", arg: "URLS",
 		help: "Join the cluster of the members at these peer URLs: the first that answers adds this member. Instead of " +
-			"initial-cluster. Read at the first start only.",
+			"initial-cluster; or with it and initial-cluster-state=new, as one line for all members of a set: those that " +
+			"initial-cluster names found the cluster, others join it. Read at the first start only.",
 		value: urls(func(c *Config) *[]URL { return &c.Bootstrap.Join })},
 	{name: "join-learner", def: "false",
 		help:  "With join: stay a learner, which receives everything and does not vote. Read at the first start only.",

@@ -201,7 +201,7 @@ func (c *Config) bootstrapFaults() Faults {
 // clusterFaults checks the initial configuration: every member is named once, every URL is used once, and this member is in it
 // with the URLs that it advertises.
 func (c *Config) clusterFaults() Faults {
-	if len(c.Bootstrap.Join) > 0 {
+	if len(c.Bootstrap.Join) > 0 && !c.foundsOrJoins() {
 		return c.joinFaults()
 	}
 	if c.Bootstrap.Discovery.used() {
@@ -210,16 +210,7 @@ func (c *Config) clusterFaults() Faults {
 	if c.Bootstrap.DNS.used() {
 		return c.dnsFaults()
 	}
-	var faults Faults
-	if c.Bootstrap.JoinLearner {
-		faults = append(faults, "--join-learner needs --join")
-	}
-	if c.Bootstrap.Replaces != "" {
-		faults = append(faults, "--replaces needs --join")
-	}
-	if c.Bootstrap.JoinToken != "" {
-		faults = append(faults, "--join-token needs --join")
-	}
+	faults := c.withoutJoinFaults()
 	for i := range c.Bootstrap.InitialCluster {
 		m := &c.Bootstrap.InitialCluster[i]
 		if err := CheckName(m.Name); err != nil && m.Name != c.Name {
@@ -302,10 +293,12 @@ func (c *Config) joinFaults() Faults {
 	if len(c.Bootstrap.InitialCluster) > 0 {
 		faults = append(faults,
 			"--join and --initial-cluster exclude each other: with --join the cluster itself says who its "+
-				"members are; drop --initial-cluster")
+				"members are; drop --initial-cluster, or add --initial-cluster-state=new if the members that "+
+				"--initial-cluster names are to found the cluster, and others to join it")
 	}
 	if c.Bootstrap.ClusterState == ClusterNew {
-		faults = append(faults, "--join and --initial-cluster-state=new exclude each other: drop --join to found a cluster")
+		faults = append(faults, "--join and --initial-cluster-state=new exclude each other without --initial-cluster: drop "+
+			"--join to found a cluster")
 	}
 	if c.Bootstrap.Discovery.used() {
 		faults = append(faults, "--join and --discovery-token exclude each other: drop one")
@@ -320,6 +313,24 @@ func (c *Config) joinFaults() Faults {
 	if c.Bootstrap.JoinLearner && c.Bootstrap.Replaces != "" {
 		faults = append(faults,
 			"--join-learner and --replaces exclude each other: who replaces a member votes if that one did")
+	}
+	return faults
+}
+
+// withoutJoinFaults checks that no setting of a member that joins is set where none does.
+func (c *Config) withoutJoinFaults() Faults {
+	var faults Faults
+	if len(c.Bootstrap.Join) > 0 {
+		return nil
+	}
+	if c.Bootstrap.JoinLearner {
+		faults = append(faults, "--join-learner needs --join")
+	}
+	if c.Bootstrap.Replaces != "" {
+		faults = append(faults, "--replaces needs --join")
+	}
+	if c.Bootstrap.JoinToken != "" {
+		faults = append(faults, "--join-token needs --join")
 	}
 	return faults
 }

@@ -81,8 +81,15 @@ func TestConfig_Validate(t *testing.T) {
 		{"joining itself", "--join=http://localhost:2380", []string{"--join http://localhost:2380 names only this member"}},
 		{"joining and naming the members", "--join=http://a:1 --initial-cluster=default=http://localhost:2380",
 			[]string{"--join and --initial-cluster exclude each other"}},
-		{"joining and founding", "--join=http://a:1 --initial-cluster-state=new --initial-cluster=m9=http://a:1",
-			[]string{"--join and --initial-cluster exclude", "--join and --initial-cluster-state=new exclude"}},
+		{"joining and founding", "--join=http://a:1 --initial-cluster-state=new",
+			[]string{"--join and --initial-cluster-state=new exclude"}},
+		{"a line for all, of a founder", "--join=http://a:1 --initial-cluster-state=new --join-token=t " +
+			"--initial-cluster=default=http://localhost:2380,m9=http://a:1", nil},
+		{"a line for all, of a founder at other URLs", "--join=http://a:1 --initial-cluster-state=new " +
+			"--initial-cluster=default=http://b:2380,m9=http://a:1", []string{"--initial-cluster has http://b:2380 for default"}},
+		{"a line for all, of one that joins", "--join=http://a:1 --initial-cluster-state=new --initial-cluster=m9=http://a:1", nil},
+		{"a line for all, and an existing cluster", "--join=http://a:1 --initial-cluster-state=existing " +
+			"--initial-cluster=m9=http://a:1", []string{"--join and --initial-cluster exclude each other"}},
 		{"taking a place as learner", "--join=http://a:1 --join-learner --replaces=m1",
 			[]string{"--join-learner and --replaces exclude"}},
 		{"taking a place without joining", "--replaces=m1", []string{"--replaces needs --join"}},

@@ -212,7 +212,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
 		withDiff(snapshot.New(s, tools.Restore), backup.NewDiff(s, tools.Past)),
 		backup.New(s, tools.Verify), backup.NewRestore(s, tools.Restore), mirror.Command(s),
-		upgrade.New(s), audit.New(s), newToken(s),
+		upgrade.New(s), audit.New(s), newToken(s), newEnableAuth(s),
 		key.New(s), limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
@@ -129,15 +130,10 @@ func (b *bootstrap) createData(ctx context.Context) error {
 		}
 	}
 	if !b.cfg.NewCluster() {
-		join := b.join
 		if len(b.cfg.Bootstrap.Join) > 0 {
-			join = b.joinByURL
+			return b.makeJoined(b.joinByURL(ctx))
 		}
-		identity, err := join(ctx)
-		if err != nil {
-			return err
-		}
-		return makeData(b.data, identity, consensus.Config{})
+		return b.makeJoined(b.join(ctx))
 	}
 	if b.cfg.Discovers() {
 		if err := b.discover(ctx); err != nil {
@@ -148,7 +144,18 @@ func (b *bootstrap) createData(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.foundCluster(ctx, f)
+	if err := b.foundCluster(ctx, f); !errors.Is(err, errRetired) {
+		return err
+	}
+	return b.makeJoined(b.joinByURL(ctx))
+}
+
+// makeJoined makes the data of a member that joins, unless it could not.
+func (b *bootstrap) makeJoined(identity wal.Identity, err error) error {
+	if err != nil {
+		return err
+	}
+	return makeData(b.data, identity, consensus.Config{})
 }
 
 // checkIdentity refuses the data of another member or cluster. Flags are compared only where they must agree for

@@ -126,8 +126,13 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 	}
 }
 
+// errRetired is that the cluster of --initial-cluster runs, and expects no member here any more. A process with --join asks it
+// to become one.
+var errRetired = errors.New("the cluster runs without this member")
+
 // awaitLostPlace is for a process that has heard that the cluster runs without its disk: it founds nothing any more, reports
-// itself, and waits until another member is added at its peer URLs.
+// itself, and waits until another member is added at its peer URLs. With --join it ends with errRetired if none is expected
+// there.
 func (n *newcomer) awaitLostPlace(ctx context.Context, decision identity.Decision) (made outcome, found bool, err error) {
 	if !n.founder.Excluded {
 		if err := n.record(n.founder.Bindings, true); err != nil {
@@ -144,6 +149,8 @@ func (n *newcomer) awaitLostPlace(ctx context.Context, decision identity.Decisio
 			return outcome{}, false, err
 		}
 		text = n.waiter.textNow(ctx)
+	case known && p.owner.ID == consensus.NoMember && len(n.bootstrap.cfg.Bootstrap.Join) > 0 && !n.first.restored:
+		return outcome{}, true, errRetired
 	case known && p.owner.ID != consensus.NoMember && p.owner.ID != n.first.self:
 		n.bootstrap.logger.Info("this process takes the place of the member whose disk was lost", "member", p.owner.ID.String())
 		own := n.identity(p.owner.ID)

@@ -205,7 +205,7 @@ func (v *voice) answerAs(claim identity.Claim) error {
 	}
 	peers, err := transport.New(transport.Options{
 		Self: claim, Handler: v.handler, Logger: v.bootstrap.logger, Listeners: listeners, TLS: v.bootstrap.asking.TLS,
-		OpenMethods: []string{member.MethodGreet}, Delay: v.bootstrap.delay,
+		OpenMethods: member.OpenMethods(), Delay: v.bootstrap.delay,
 	})
 	if err != nil {
 		closeAll(listeners)

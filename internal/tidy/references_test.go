@@ -32,6 +32,8 @@ var foreignFlags = []string{
 	"oldpackage",                                                              // rpm
 	"etcd-prefix", "etcd-compaction-interval", "etcd-servers", "upload-certs", // kube-apiserver, kubeadm
 	"from-literal", "all-namespaces", "print-value-only", // kubectl, etcdctl get
+	"oldpackage",                               // rpm
+	"create-namespace", "no-hooks", "replicas", // helm, kubectl
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.

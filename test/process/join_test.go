@@ -110,6 +110,57 @@ func TestJoin(t *testing.T) {
 	})
 }
 
+// TestJoin_set starts members as a StatefulSet does, each with the same lists: two found the cluster, the third one joins it, and
+// so does a founder that was removed and has an empty directory. A founder that only lost its disk joins nothing.
+func TestJoin_set(t *testing.T) {
+	t.Parallel()
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	t.Cleanup(e.end)
+	var urls []string
+	for _, name := range []string{"m-0", "m-1", "m-2"} {
+		n := e.ranged(name)
+		e.nodes = append(e.nodes, n)
+		urls = append(urls, "http://"+n.peer)
+	}
+	founders := "--initial-cluster=m-0=" + urls[0] + ",m-1=" + urls[1]
+	start := func(n *node) {
+		e.run(n, e.joining(n, strings.Join(urls, ","), founders, "--initial-cluster-state=new")...)
+	}
+	for _, n := range e.nodes {
+		start(n)
+	}
+	for _, n := range e.nodes {
+		e.waitReady(n)
+	}
+	e.client = e.quiet(e.nodes...)
+	e.members(3)
+	acked := e.fill(e.nodes[2])
+
+	one := e.nodes[1]
+	wipe := func() {
+		if err := os.RemoveAll(one.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.kill()
+	wipe()
+	from := logSize(one)
+	start(one)
+	e.awaitLog(one, from, "`quorate member reset m-1` from any member that serves")
+	one.kill()
+	e.finish(e.begin(e.member("remove", "m-1", "--yes")...), 0)
+	wipe()
+	from = logSize(one)
+	start(one)
+	e.awaitLog(one, from, "joining a cluster")
+	e.waitReady(one)
+	e.members(3)
+	e.checkKeys(one, acked)
+	one.kill()
+	start(one)
+	e.waitReady(one)
+}
+
 // TestJoin_refused joins where that cannot be: one line says why, and what to do.
 func TestJoin_refused(t *testing.T) {
 	t.Parallel()

@@ -123,6 +123,9 @@ func (c *Connection) list() ([]string, error) {
 	return out, nil
 }
 
+// Login returns the user and the password with which the command connects; both are empty if no user is named.
+func (c *Connection) Login() (user, password string, err error) { return c.identity.login() }
+
 // Named returns how many members --endpoints names.
 func (c *Connection) Named() int {
 	return len(strings.FieldsFunc(c.endpoints, func(r rune) bool { return r == ',' }))

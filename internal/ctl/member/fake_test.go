@@ -34,6 +34,8 @@ type fakeCluster struct {
 
 	planned []*quoratepb.ChangeSpec
 	started []*quoratepb.StartRequest
+	// afterStart is called when a job was started, if it is set.
+	afterStart func()
 }
 
 // fakeStream is what one call of Watch plays. It ends with err or, without one, with the caller.
@@ -108,6 +110,9 @@ func (f *fakeCluster) Start(_ context.Context, r *quoratepb.StartRequest) (*quor
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.started = append(f.started, r)
+	if f.afterStart != nil {
+		f.afterStart()
+	}
 	return f.job, f.refusal()
 }
 

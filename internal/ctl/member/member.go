@@ -36,7 +36,7 @@ func New(s command.Streams) *cobra.Command {
 		newList(s), newWatch(s), newPlan(s), newChange(s), newReplace(s), newReset(s),
 		newApply(s),
 		newAdd(s), newRemove(s), newPromote(s), newDemote(s), newUpdate(s),
-		newDrain(s), newCordon(s), newUncordon(s), newJobs(s))
+		newScale(s), newDrain(s), newCordon(s), newUncordon(s), newJobs(s))
 	c.Long, c.Example = memberLong, memberExample
 	return c
 }

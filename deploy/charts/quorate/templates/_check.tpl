@@ -1,0 +1,77 @@
+{{/* Refuses values that contradict each other, or that this chart cannot honour, with what to do instead. */}}
+{{- define "quorate.check" -}}
+{{- $v := .Values -}}
+{{- $count := int $v.replicaCount -}}
+{{- $quorum := add1 (div $count 2) -}}
+{{- $running := include "quorate.running" . | fromJson -}}
+{{- $faults := list -}}
+{{- if contains "bitnami" $v.image.repository -}}
+{{- $faults = append $faults (printf "image.repository: %s is an image of etcd; give the image of Quorate (docs/release.md)" $v.image.repository) -}}
+{{- end -}}
+{{- if ne $v.podManagementPolicy "Parallel" -}}
+{{- $faults = append $faults "podManagementPolicy: leave it at Parallel: the members of a new cluster wait for each other" -}}
+{{- end -}}
+{{- if and .Release.IsInstall (gt (int (include "quorate.founders" .)) $count) (not (kindIs "invalid" $v.founders)) -}}
+{{- $faults = append $faults (printf "founders: %v members are to found the cluster, and there are to be %d: they would wait for ever" $v.founders $count) -}}
+{{- end -}}
+{{- range $side := list "client" "peer" -}}
+{{- $tls := include "quorate.tls" (dict "root" $ "side" $side) | fromJson -}}
+{{- if and $tls.secure (not $tls.auto) (not $tls.secret) -}}
+{{- $faults = append $faults (printf "auth.%s.existingSecret: name the Secret with the certificate, or set certManager.enabled" $side) -}}
+{{- end -}}
+{{- if and $tls.auth (not $tls.secure) -}}
+{{- $faults = append $faults (printf "auth.%s.enableAuthentication: it needs auth.%s.secureTransport" $side $side) -}}
+{{- end -}}
+{{- if and $tls.auth $tls.auto -}}
+{{- $faults = append $faults (printf "auth.%s.useAutoTLS: certificates that nobody has signed prove nothing: drop it, or auth.%s.enableAuthentication" $side $side) -}}
+{{- end -}}
+{{- if and (eq $side "client") $tls.secure (not $tls.auto) (not $tls.ca) (or $v.auth.rbac.create (include "quorate.backupURL" $)) -}}
+{{- $faults = append $faults "auth.client.caFilename: name the key of the Secret with the authority of its certificate, which the chart's jobs verify" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.auth.token.enabled (eq $v.auth.token.type "jwt") (not $v.auth.token.privateKey.existingSecret) -}}
+{{- $faults = append $faults "auth.token.privateKey.existingSecret: name the Secret with the key that signs the tokens, or set auth.token.enabled: false" -}}
+{{- end -}}
+{{- if and (not $v.auth.rbac.create) (not $v.auth.rbac.allowNoneAuthentication) -}}
+{{- $faults = append $faults "auth.rbac: without create everybody may call the cluster; say so by allowNoneAuthentication: true" -}}
+{{- end -}}
+{{- if $v.pdb.create -}}
+{{- if and (regexMatch "^[0-9]+$" (toString $v.pdb.minAvailable)) (lt (int $v.pdb.minAvailable) $quorum) (gt $count 1) -}}
+{{- $faults = append $faults (printf "pdb.minAvailable: %v of %d members are no majority; give at least %d, or leave it empty" $v.pdb.minAvailable $count $quorum) -}}
+{{- end -}}
+{{- if and (regexMatch "^[0-9]+$" (toString $v.pdb.maxUnavailable)) (gt (int $v.pdb.maxUnavailable) (max 1 (sub $count $quorum | int))) -}}
+{{- $faults = append $faults (printf "pdb.maxUnavailable: without %v of %d members there is no majority; give at most %d, or leave it empty" $v.pdb.maxUnavailable $count (max 1 (sub $count $quorum | int))) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.backup.enabled (not $v.backup.url) -}}
+{{- $faults = append $faults "backup.url: say where the backup goes, such as s3://BUCKET/PREFIX" -}}
+{{- end -}}
+{{- if and $v.backup.enabled $v.disasterRecovery.enabled -}}
+{{- $faults = append $faults "disasterRecovery.enabled: it is a backup to a claim, and backup.enabled another one: enable one of them" -}}
+{{- end -}}
+{{- range $key, $do := dict
+  "command" "set extraFlags or extraEnvVars"
+  "args" "set extraFlags or extraEnvVars"
+  "configuration" "set extraFlags or extraEnvVars: a file replaces all of the chart's settings"
+  "existingConfigmap" "set extraFlags or extraEnvVars: a file replaces all of the chart's settings" -}}
+{{- if index $v $key -}}{{- $faults = append $faults (printf "%s: it is not honoured here; %s" $key $do) -}}{{- end -}}
+{{- end -}}
+{{- range $key, $do := dict
+  "startFromSnapshot" "restore the file into the claims before the release is installed (docs/kubernetes.md)"
+  "diagnosticMode" "the image has no shell; use kubectl debug"
+  "volumePermissions" "the image has no shell; podSecurityContext.fsGroup sets the permissions" -}}
+{{- if dig "enabled" false (index $v $key | default dict) -}}{{- $faults = append $faults (printf "%s.enabled: it is not honoured here: %s" $key $do) -}}{{- end -}}
+{{- end -}}
+{{- $containers := dig "spec" "template" "spec" "containers" list $running -}}
+{{- $peer := include "quorate.tls" (dict "root" . "side" "peer") | fromJson -}}
+{{- range $containers -}}
+{{- range .env -}}
+{{- if and (eq .name "ETCD_INITIAL_ADVERTISE_PEER_URLS") .value (ne (index (splitList "://" .value) 0) $peer.scheme) -}}
+{{- $faults = append $faults (printf "auth.peer.secureTransport: members that run talk %s, and would not understand those that talk %s; install another release with it, and move the data there by a backup or a mirror" (index (splitList "://" .value) 0) $peer.scheme) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $faults -}}
+{{- fail (printf "\n%s\n" (join "\n" $faults)) -}}
+{{- end -}}
+{{- end -}}
