@@ -51,11 +51,11 @@ func control(t *testing.T) (*rest.Config, client.Client, string) {
 	return cfg, api, filepath.Join(assets, "etcd")
 }
 
-// operator runs the operator until it is stopped.
-func operator(t *testing.T, cfg *rest.Config, known *runtime.Scheme) (stop func()) {
+// operator runs the operator until it is stopped. One that does not elect acts beside another one.
+func operator(t *testing.T, cfg *rest.Config, known *runtime.Scheme, elects bool) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: known, Metrics: server.Options{BindAddress: "0"}, LeaderElection: true,
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: known, Metrics: server.Options{BindAddress: "0"}, LeaderElection: elects,
 		LeaderElectionID: "e2e", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
 		Controller: config.Controller{SkipNameValidation: new(true)}})
 	must(t, err)
@@ -89,7 +89,7 @@ type stage struct {
 
 func (s *stage) get() *v1alpha1.QuorateCluster {
 	c := &v1alpha1.QuorateCluster{}
-	must(s.T, s.api.Get(s.Context(), client.ObjectKeyFromObject(s.c), c))
+	must(s.T, client.IgnoreNotFound(s.api.Get(s.Context(), client.ObjectKeyFromObject(s.c), c)))
 	return c
 }
 

@@ -3,10 +3,12 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +35,7 @@ type ground struct {
 	dead     map[string]bool
 	claimsAt map[string]string // node of each claim, by UID
 	procs    map[string]*proc  // by UID of the pod
+	orphans  []*proc
 	next     int
 	restarts int
 }
@@ -109,6 +112,16 @@ func (g *ground) stop(uid string, signal syscall.Signal) {
 	}
 }
 
+// forget lets the process of a pod live on without it.
+func (g *ground) forget(uid string) *proc {
+	g.Lock()
+	defer g.Unlock()
+	p := g.procs[uid]
+	g.orphans = append(g.orphans, p)
+	delete(g.procs, uid)
+	return p
+}
+
 func (g *ground) restarted() int {
 	g.Lock()
 	defer g.Unlock()
@@ -124,7 +137,7 @@ func (g *ground) run(ctx context.Context) {
 		case <-ctx.Done():
 			g.Lock()
 			defer g.Unlock()
-			for _, p := range g.procs {
+			for _, p := range append(slices.Collect(maps.Values(g.procs)), g.orphans...) {
 				_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 				<-p.done
 			}
@@ -249,11 +262,14 @@ func (g *ground) start(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, for
 	p.log = filepath.Join(g.dir, pod.Name+"-"+string(pod.UID)[:8]+".log")
 	g.procs[string(pod.UID)] = p
 	g.writeHosts()
-	var args []string
-	for _, arg := range pod.Spec.Containers[0].Args {
-		arg = strings.ReplaceAll(arg, "$(POD_IP)", p.address)
-		arg = strings.ReplaceAll(arg, "/var/lib/quorate", data)
-		args = append(args, strings.ReplaceAll(arg, "/etc/quorate/tls", g.secretDir(pod)))
+	replace := strings.NewReplacer("$(POD_IP)", p.address, "/var/lib/quorate", data, "/etc/quorate/tls", g.secretDir(pod))
+	args := strings.Split(replace.Replace(strings.Join(pod.Spec.Containers[0].Args, "\n")), "\n")
+	for _, init := range pod.Spec.InitContainers {
+		words := strings.Split(replace.Replace(strings.Join(init.Args, "\n")), "\n")
+		if out, err := exec.Command(g.quorate, words...).CombinedOutput(); err != nil {
+			_ = os.WriteFile(p.log, out, 0o644)
+			args = []string{"version", "--the-init-container-failed"}
+		}
 	}
 	script := `mount --make-rprivate / && mount --bind "$1" /etc/hosts && shift && exec "$@"`
 	p.cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", script, "sh", g.hosts(), g.quorate}, args...)...)
@@ -343,7 +359,7 @@ func (g *ground) tell(ctx context.Context, pod *corev1.Pod, p *proc) {
 	status.ContainerStatuses = []corev1.ContainerStatus{container}
 	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	if key := fmt.Sprint(status); pod.Annotations["e2e"] != key {
-		pod.Annotations["e2e"] = key
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "e2e", key)
 		if g.api.Update(ctx, pod) == nil {
 			pod.Status = status
 			_ = g.api.Status().Update(ctx, pod)

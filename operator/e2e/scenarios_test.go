@@ -31,7 +31,7 @@ func begin(t *testing.T) *stage {
 		done()
 		<-ended
 	})
-	s.stopOp = operator(t, cfg, api.Scheme())
+	s.stopOp = operator(t, cfg, api.Scheme(), true)
 	s.c = &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "kv", Namespace: "default"}}
 	s.c.Spec.Storage.ClassName = "local"
 	s.c.Spec.Version = "one"
@@ -97,6 +97,8 @@ func TestOperator_life(t *testing.T) {
 	s.scenario("all nodes drained in turn", s.drain)
 	s.scenario("certificates renewed", s.rotate)
 	s.scenario("operator killed again and again while a version is rolled", s.interrupted)
+	s.scenario("two operators that both act, while a version is rolled and members are added", s.two)
+	s.scenario("pod force-deleted, and its process lives on", s.orphan)
 	stop()
 	<-written
 	if missing := s.lost(); len(missing) > 0 {
@@ -227,9 +229,37 @@ func (s *stage) interrupted() {
 		<-wait.Done()
 		cancel()
 		s.stopOp()
-		s.stopOp = operator(s.T, s.cfg, s.api.Scheme())
+		s.stopOp = operator(s.T, s.cfg, s.api.Scheme(), true)
 	}
 	s.until("rolled", 2*time.Minute, s.settled(3))
+}
+
+// two lets a second operator act without the lease, as one does that was paused and believes to have it.
+func (s *stage) two() {
+	second := operator(s.T, s.cfg, s.api.Scheme(), false)
+	defer second()
+	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Version, spec.Members = "four", 5 })
+	s.until("rolled and grown", 2*time.Minute, s.settled(5))
+	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Members = 3 })
+	s.until("of three", 2*time.Minute, s.settled(3))
+}
+
+// orphan lets a process live on without a pod, on the claim that the next pod gets.
+func (s *stage) orphan() {
+	pod := s.member(true)
+	p := s.forget(string(pod.UID))
+	must(s.T, s.api.Delete(s.Context(), pod, client.GracePeriodSeconds(0)))
+	s.until("kept from a second process", time.Minute, func(*v1alpha1.QuorateCluster) bool {
+		there := &corev1.Pod{}
+		return s.api.Get(s.Context(), client.ObjectKeyFromObject(pod), there) == nil && len(there.Status.ContainerStatuses) > 0 &&
+			there.Status.ContainerStatuses[0].State.Terminated != nil
+	})
+	must(s.T, syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL))
+	<-p.done
+	s.until("back", time.Minute, func(c *v1alpha1.QuorateCluster) bool {
+		there := &corev1.Pod{}
+		return s.api.Get(s.Context(), client.ObjectKeyFromObject(pod), there) == nil && there.UID != pod.UID && s.settled(3)(c)
+	})
 }
 
 // Ensure that a cluster which has lost two of three nodes for ever says what is left, and goes on with that once the spec consents.
@@ -254,7 +284,7 @@ func (s *stage) recover() {
 		gone = append(gone, pod.Name)
 		s.kill(pod.Spec.NodeName)
 	}
-	s.stopOp = operator(s.T, s.cfg, s.api.Scheme())
+	s.stopOp = operator(s.T, s.cfg, s.api.Scheme(), true)
 	s.until("said to be lost", time.Minute, func(c *v1alpha1.QuorateCluster) bool { return c.Status.QuorumLoss != nil })
 	loss := s.get().Status.QuorumLoss
 	s.Logf("%+v", loss)

@@ -34,11 +34,11 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.CreatePod:
 		return r.createPod(ctx, c, s.claims[a.Member], a)
 	case decide.DeletePod:
-		return r.deletePod(ctx, s.pods[a.Member])
+		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
 	case decide.RunRecovery:
 		return r.create(ctx, objects.RecoverPod(c, a.Member, a.Names), c)
 	case decide.EndRecovery:
-		return r.deletePod(ctx, s.pods[objects.RecoverName(a.Member)])
+		return r.deletePod(ctx, s.pods[objects.RecoverName(a.Member)], false)
 	case decide.Cordon, decide.Uncordon:
 		return r.cordon(ctx, c, s, a)
 	}
@@ -89,17 +89,12 @@ func (r *Clusters) annotate(ctx context.Context, claim *corev1.PersistentVolumeC
 	return r.Patch(ctx, claim, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
 }
 
-// deletePod evicts a pod that is ready: the API server refuses that while another voter is not. Others are deleted.
-func (r *Clusters) deletePod(ctx context.Context, pod *corev1.Pod) error {
+// deletePod deletes a pod, or evicts it: the API server refuses that while another voter is not ready.
+func (r *Clusters) deletePod(ctx context.Context, pod *corev1.Pod, evict bool) error {
 	if pod == nil {
 		return nil
 	}
-	ready := false
-	for i := range pod.Status.Conditions {
-		at := &pod.Status.Conditions[i]
-		ready = ready || at.Type == corev1.PodReady && at.Status == corev1.ConditionTrue
-	}
-	if !ready || pod.Labels[objects.LabelVoter] != "true" {
+	if !evict {
 		return client.IgnoreNotFound(r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
 	}
 	err := r.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{

@@ -35,7 +35,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if !c.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil // its objects go with it
 	}
-	s := &sight{}
+	s, before := &sight{}, c.Status.DeepCopy()
 	err := r.surroundings(ctx, c)
 	if err == nil {
 		err = r.look(ctx, c, s)
@@ -52,7 +52,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err == nil {
 		err = r.follow(ctx, c, s)
 	}
-	if reported := r.report(ctx, c, s, action, err); err == nil {
+	if reported := r.report(ctx, c, s, before, action, err); err == nil {
 		err = reported
 	}
 	if apierrors.IsConflict(err) { // somebody changed what was read: look again

@@ -25,9 +25,10 @@ const (
 	Progressing = "Progressing" // the operator does something
 )
 
-// report writes the status, if it is another one.
-func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action, failed error) error {
-	before := c.Status.DeepCopy()
+// report writes the status, if it is another one than before.
+func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, before *v1alpha1.QuorateClusterStatus,
+	a decide.Action,
+	failed error) error {
 	st := &c.Status
 	st.ObservedGeneration = c.Generation
 	st.Action = bounded(a.String(), 1024)

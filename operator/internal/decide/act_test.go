@@ -29,6 +29,9 @@ func (w *world) judge(a decide.Action) {
 		if !w.voters[a.Member] || !w.up(a.Member) || recovers {
 			return
 		}
+		if !a.Evict {
+			breaks("a voter that works is stopped without asking the budget")
+		}
 		if all > 2 && others < decide.Quorum(all) || all <= 2 && others < all-1 {
 			breaks("a voter that works is stopped, and %d of %d others work", others, all)
 		}

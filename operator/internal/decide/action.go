@@ -39,6 +39,7 @@ type Action struct {
 	Serial int64
 	Zone   string
 	Names  []string
+	Evict  bool   // DeletePod of a member that works: the disruption budget is asked, too
 	Why    string // a sentence's end, for people: "replace c-3: its node is lost"
 }
 

@@ -117,7 +117,7 @@ func roll(o *Observed) *Action {
 			return wait("%s waits for its restart until %s works", next.Name, m.Name)
 		}
 	}
-	return &Action{Kind: DeletePod, Member: next.Name, Why: "the spec changed"}
+	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
 }
 
 // grow asks for larger claims. Pods run meanwhile, and are made while a file system waits for one to grow.

@@ -20,10 +20,21 @@ func Image(c *v1alpha1.QuorateCluster) string {
 	return c.Spec.Image + ":" + c.Spec.Version
 }
 
-// Template is a hash of everything in a member's pod that a restart would change: it is the same for all members.
+// layout is raised with a change of Pod that members must be restarted for. Any other change counts from a member's next
+// start, so that a new build of the operator restarts none.
+const layout = 1
+
+// Template is a hash of what the spec says about a member's pod: where it differs from the pod's, a restart changes
+// something. It is the same for all members.
 func Template(c *v1alpha1.QuorateCluster) string {
-	pod := Pod(c, "member", "", nil)
-	return hash(pod.Spec)
+	place := ""
+	if c.Spec.Backup != nil {
+		place = c.Spec.Backup.Place
+	}
+	s := &c.Spec
+	return hash([]any{layout, Image(c), s.ImagePullSecrets, s.TLS.SecretName, s.TLS.VerifyClients, place, s.Args, s.Env,
+		s.Resources,
+		s.NodeSelector, s.Tolerations, s.PriorityClassName, s.IPFamily})
 }
 
 // Pod of a member. With founders it may found the cluster, and is one of them.
@@ -166,7 +177,8 @@ func restore(c *v1alpha1.QuorateCluster, member *corev1.Container, name string) 
 	from := c.Spec.Restore
 	init := *member.DeepCopy()
 	init.Name, init.Ports, init.LivenessProbe, init.ReadinessProbe = "restore", nil, nil, nil
-	init.Args = []string{"restore", "--from=" + from.Place, "--at=" + from.At, "--data-dir=" + dataDir, "--name=" + name,
+	init.Args = []string{"restore", "--skip-existing", "--from=" + from.Place, "--at=" + from.At, "--data-dir=" + dataDir,
+		"--name=" + name,
 		"--initial-cluster=" + name + "=" + PeerURL(c, name), "--initial-cluster-token=" + string(c.UID),
 		"--initial-advertise-peer-urls=" + PeerURL(c, name)}
 	if from.Cluster != "" {
