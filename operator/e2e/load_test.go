@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -82,13 +83,24 @@ func (s *stage) any(ctx context.Context, ask func(context.Context, etcdserverpb.
 			s.load.conns[address] = conn
 		}
 		asking, cancel := context.WithTimeout(ctx, 3*time.Second)
-		err = ask(asking, etcdserverpb.NewKVClient(conn))
+		if asking, err = s.login(asking, conn); err == nil {
+			err = ask(asking, etcdserverpb.NewKVClient(conn))
+		}
 		cancel()
 		if err == nil {
 			return nil
 		}
 	}
 	return err
+}
+
+// login logs in as the user of the load, where there are users.
+func (s *stage) login(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
+	if s.c.Spec.Auth == nil {
+		return ctx, nil
+	}
+	answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: "load", Password: "secret"})
+	return metadata.AppendToOutgoingContext(ctx, "token", answer.GetToken()), err
 }
 
 func (s *stage) write(ctx context.Context) {

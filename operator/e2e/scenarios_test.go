@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -262,16 +265,54 @@ func (s *stage) orphan() {
 	})
 }
 
-// Ensure that a cluster which has lost two of three nodes for ever says what is left, and goes on with that once the spec consents.
+// Ensure that a cluster with users grows from one member, that its founder then has no flags with which it could found again, and
+// that a cluster which has lost two of three nodes for ever says what is left, and goes on with that once the spec consents.
 func TestOperator_quorumLoss(t *testing.T) {
 	s := begin(t)
+	s.c.Spec.Members = 1
+	s.c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "kv-root", Users: []v1alpha1.User{{Name: "load", PasswordSecret: "load",
+		Prefixes: []v1alpha1.Permission{{Prefix: "load/", Access: "ReadWrite"}}}}}
+	must(t, s.api.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "load", Namespace: s.c.Namespace},
+		Data: map[string][]byte{"password": []byte("secret")}}))
 	must(t, s.api.Create(t.Context(), s.c))
-	s.until("created", time.Minute, s.settled(3))
+	s.until("created", time.Minute, s.settled(1))
 	s.connect()
+	s.until("with users", 20*time.Second, func(c *v1alpha1.QuorateCluster) bool { return c.Status.UsersApplied != "" })
+	s.forbidden()
+	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Members = 3 })
+	s.until("of three", time.Minute, s.settled(3))
+	var pods corev1.PodList
+	must(t, s.api.List(t.Context(), &pods))
+	for i := range pods.Items {
+		if args := fmt.Sprint(pods.Items[i].Spec.Containers[0].Args); strings.Contains(args, "--initial-cluster") {
+			t.Errorf("%s could found a cluster of its own: %s", pods.Items[i].Name, args)
+		}
+	}
 	writing, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	s.write(writing)
 	stop()
 	s.recover()
+}
+
+// forbidden: no write without a user, and none outside of the user's prefix.
+func (s *stage) forbidden() {
+	s.Helper()
+	put := func(key string) error {
+		return s.any(s.Context(), func(ctx context.Context, kv etcdserverpb.KVClient) error {
+			_, err := kv.Put(ctx, &etcdserverpb.PutRequest{Key: []byte(key)})
+			return err
+		})
+	}
+	if err := put("other"); status.Code(err) != codes.PermissionDenied {
+		s.Errorf("a write outside of the prefix: %v", err)
+	}
+	must(s.T, put("load/x"))
+	auth := s.c.Spec.Auth
+	s.c.Spec.Auth = nil
+	if err := put("load/x"); err == nil {
+		s.Error("a write without a user was taken")
+	}
+	s.c.Spec.Auth = auth
 }
 
 func (s *stage) recover() {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -27,4 +28,5 @@ type Clusters struct {
 	Events        events.EventRecorder
 	Open          func(seats []members.Seat, a members.Access) (Cluster, error)
 	Now           func() time.Time
+	told          sync.Map // name of a cluster → when its status was written
 }

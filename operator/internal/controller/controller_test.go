@@ -279,3 +279,38 @@ func TestReconcile_follows(t *testing.T) {
 		t.Errorf("without a Secret: %v", err)
 	}
 }
+
+// Ensure that a number in a sentence which grows at each look is written twice a minute at most, and anything else at once.
+func TestReconcile_ticks(t *testing.T) {
+	writes := 0
+	f := start(t, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, kind string, o client.Object,
+		opts ...client.SubResourceUpdateOption) error {
+		if _, ok := o.(*v1alpha1.QuorateCluster); ok {
+			writes++
+		}
+		return c.SubResource(kind).Update(ctx, o, opts...)
+	}}, nil)
+	f.found()
+	down := func(text string) {
+		f.group.findings = []doctor.Finding{{Code: doctor.MemberDown, Severity: doctor.NextFailure, Sentence: text, Cure: "start it"}}
+		f.must(f.step(1))
+		f.now = f.now.Add(2 * time.Second)
+	}
+	down("m3 is down, for 1 s")
+	before := writes
+	for i := range 10 {
+		down(fmt.Sprintf("m3 is down, for %d s", 3+2*i))
+	}
+	if writes != before {
+		t.Errorf("%d writes in 20 seconds", writes-before)
+	}
+	down("m2 is down, and so is m3")
+	if writes != before+1 {
+		t.Error("another sentence was not written")
+	}
+	f.now = f.now.Add(time.Minute)
+	down("m2 is down, and so is m4")
+	if writes != before+2 {
+		t.Error("a number was not written after a minute")
+	}
+}

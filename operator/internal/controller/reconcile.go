@@ -9,8 +9,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/decide"
@@ -21,7 +23,10 @@ const workers = 8
 
 // SetUp adds the controller to a manager.
 func (r *Clusters) SetUp(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.QuorateCluster{}).Owns(&corev1.Pod{}).
+	return ctrl.NewControllerManagedBy(mgr).
+		// a status that was written is no news
+		For(&v1alpha1.QuorateCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.Pod{}).
 		Owns(&corev1.PersistentVolumeClaim{}).Owns(&policyv1.PodDisruptionBudget{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r)
 }
@@ -30,6 +35,9 @@ func (r *Clusters) SetUp(mgr ctrl.Manager) error {
 func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	c := &v1alpha1.QuorateCluster{}
 	if err := r.Read.Get(ctx, req.NamespacedName, c); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.told.Delete(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !c.DeletionTimestamp.IsZero() {

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/doctor"
@@ -55,10 +59,35 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working")
 	}
 	meta.SetStatusCondition(&st.Conditions, progress)
-	if same(*before, *st) {
+	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
 		return nil
 	}
 	return r.Status().Update(ctx, c)
+}
+
+// steady is how long a status stays as it is where only numbers in sentences have changed, such as for how long a member is
+// down.
+const steady = 30 * time.Second
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// ticks tells whether two statuses differ only by numbers in sentences, and one was written a moment ago.
+func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.QuorateClusterStatus) bool {
+	still := func(st *v1alpha1.QuorateClusterStatus) *v1alpha1.QuorateClusterStatus {
+		st = st.DeepCopy()
+		st.Action = digits.ReplaceAllString(st.Action, "0")
+		for i := range st.Conditions {
+			st.Conditions[i].Message = digits.ReplaceAllString(st.Conditions[i].Message, "0")
+		}
+		return st
+	}
+	now := r.Now()
+	last, known := r.told.Load(name)
+	if known && now.Sub(last.(time.Time)) < steady && same(still(before), still(after)) {
+		return true
+	}
+	r.told.Store(name, now)
+	return false
 }
 
 // membersOf tells the members as the cluster does.

@@ -22,7 +22,10 @@ type View struct {
 	Described *quoratepb.Cluster
 	Jobs      []*quoratepb.Job // that have not ended
 	Findings  []doctor.Finding
-	Answers   []decide.Answer
+	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
+	// know yet, and counts for no quorum that they lead.
+	Apart   []string
+	Answers []decide.Answer
 	// Err is why members did not answer; some may have.
 	Err error
 }
@@ -72,8 +75,39 @@ func (g *Group) Look(ctx context.Context, cluster uint64) *View {
 			Sentence: "the doctor could not be asked: " + err.Error(), Cure: "quorate doctor"}}
 		return v
 	}
-	v.Findings = doctor.Judge(doctor.Trimmed(collected))
+	collected = doctor.Trimmed(collected)
+	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
+}
+
+// Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
+// tell.
+func Apart(c *quoratepb.Cluster, collected *quoratepb.Collected) (out []string) {
+	told := map[uint64]*quoratepb.Observation{}
+	for _, m := range collected.GetMembers() {
+		if o := m.GetObservation(); o != nil {
+			told[o.GetMemberId()] = o
+		}
+	}
+	for _, m := range c.GetMembers() {
+		o := told[m.GetId()]
+		if !votes(m) {
+			continue
+		}
+		if o == nil {
+			out = append(out, m.GetName()+" did not say whom it reaches")
+			continue
+		}
+		for _, other := range c.GetMembers() {
+			reaches := slices.ContainsFunc(o.GetPeers(), func(p *quoratepb.ObservedPeer) bool {
+				return p.GetId() == other.GetId() && p.GetConnected()
+			})
+			if votes(other) && other.GetId() != m.GetId() && !reaches {
+				out = append(out, m.GetName()+" has no connection to "+other.GetName()+" yet")
+			}
+		}
+	}
+	return out
 }
 
 // answers is what each member tells of its own log.
@@ -104,7 +138,7 @@ func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
-	c := &decide.Cluster{Joint: v.Described.GetJoint(), Blockers: upgrade.Blockers(v.Described, v.Jobs)}
+	c := &decide.Cluster{Joint: v.Described.GetJoint(), Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {
 		f := &v.Findings[i]
