@@ -21,9 +21,10 @@ import (
 )
 
 func begin(t *testing.T) *stage {
-	cfg, api, quorate := control(t)
+	env, api, quorate := control(t)
+	cfg := env.Config
 	expandable(t, api)
-	s := &stage{T: t, ground: newGround(t, api, quorate), cfg: cfg}
+	s := &stage{T: t, ground: newGround(t, api, quorate), env: env, cfg: cfg}
 	playing, done := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -102,6 +103,7 @@ func TestOperator_life(t *testing.T) {
 	s.scenario("operator killed again and again while a version is rolled", s.interrupted)
 	s.scenario("two operators that both act, while a version is rolled and members are added", s.two)
 	s.scenario("pod force-deleted, and its process lives on", s.orphan)
+	s.scenario("API server away for 20 seconds, and a process killed meanwhile", s.away)
 	stop()
 	<-written
 	if missing := s.lost(); len(missing) > 0 {
@@ -245,6 +247,20 @@ func (s *stage) two() {
 	s.until("rolled and grown", 2*time.Minute, s.settled(5))
 	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Members = 3 })
 	s.until("of three", 2*time.Minute, s.settled(3))
+}
+
+// away stops the API server. The operator loses its lease, and ends, as its pod does, which is made again.
+func (s *stage) away() {
+	pod, before := s.member(false), s.restarted()
+	must(s.T, s.env.ControlPlane.APIServer.Stop())
+	s.stop(string(pod.UID), syscall.SIGKILL)
+	wait, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+	<-wait.Done()
+	cancel()
+	must(s.T, s.env.ControlPlane.APIServer.Start())
+	s.stopOp()
+	s.stopOp = operator(s.T, s.cfg, s.api.Scheme(), true)
+	s.until("back", time.Minute, func(c *v1alpha1.QuorateCluster) bool { return s.restarted() > before && s.settled(3)(c) })
 }
 
 // orphan lets a process live on without a pod, on the claim that the next pod gets.

@@ -163,7 +163,8 @@ func bounded(text string, most int) string {
 	return text[:most] + " …"
 }
 
-// label marks the pods of voters, which the disruption budget counts.
+// label marks the pods of voters, which the disruption budget counts. A new pod gets its mark once all voters reach each
+// other: until then none is evicted, since a member that others do not reach is no part of a quorum, though it is ready.
 func (r *Clusters) label(ctx context.Context, s *sight) error {
 	if s.observed.Cluster == nil {
 		return nil
@@ -171,7 +172,7 @@ func (r *Clusters) label(ctx context.Context, s *sight) error {
 	for i := range s.observed.Cluster.Members {
 		m := &s.observed.Cluster.Members[i]
 		pod := s.pods[m.Name]
-		if pod == nil || (pod.Labels[objects.LabelVoter] == "true") == m.Voter {
+		if pod == nil || (pod.Labels[objects.LabelVoter] == "true") == m.Voter || m.Voter && len(s.view.Apart) > 0 {
 			continue
 		}
 		from := pod.DeepCopy()

@@ -21,6 +21,7 @@ import (
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/members"
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
@@ -79,7 +80,8 @@ func prefix() string {
 func TestReconcile_evicts(t *testing.T) {
 	evicted, deleted := []string{}, []string{}
 	f := start(t, interceptor.Funcs{
-		SubResourceCreate: func(_ context.Context, _ client.Client, kind string, o client.Object, _ client.Object, _ ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(_ context.Context, _ client.Client, kind string, o client.Object, _ client.Object,
+			_ ...client.SubResourceCreateOption) error {
 			evicted = append(evicted, kind+" "+o.GetName())
 			return apierrors.NewTooManyRequests("the budget is used up", 1)
 		},
@@ -96,8 +98,9 @@ func TestReconcile_evicts(t *testing.T) {
 	if len(evicted) != 1 || !strings.HasPrefix(evicted[0], "eviction ") || len(deleted) > 0 {
 		t.Errorf("evicted %q, deleted %q", evicted, deleted)
 	}
-	f.group.findings = []doctor.Finding{{Code: doctor.DiskSlow, Severity: doctor.SlowerThanIs, Sentence: "the disk of m2 is slow",
-		Cure: "look at it"}}
+	f.group.findings = []doctor.Finding{{Code: doctor.DiskSlow, Severity: doctor.SlowerThanIs,
+		Sentence: "the disk of m2 is slow",
+		Cure:     "look at it"}}
 	f.must(f.step(1))
 	if c := f.cluster(); len(evicted) != 1 || !strings.Contains(c.Status.Action, "the disk of m2 is slow") {
 		t.Errorf("with a finding: evicted %q, doing %q", evicted, c.Status.Action)
@@ -119,7 +122,8 @@ func TestReconcile_replace(t *testing.T) {
 		t.Fatalf("before the claim is there: asked %v", f.group.asked)
 	}
 	f.must(f.step(1))
-	if len(f.group.asked) != 1 || f.group.asked[0].Kind != decide.Replace || f.group.asked[0].ID != 3 || f.group.asked[0].Member != prefix()+"4" {
+	if len(f.group.asked) != 1 || f.group.asked[0].Kind != decide.Replace || f.group.asked[0].ID != 3 ||
+		f.group.asked[0].Member != prefix()+"4" {
 		t.Errorf("asked %v", f.group.asked)
 	}
 	if len(f.pods()) != 3 {
@@ -130,7 +134,8 @@ func TestReconcile_replace(t *testing.T) {
 // Ensure that a class that does not let claims grow is told once, and keeps nothing else from being done.
 func TestReconcile_resizeRefused(t *testing.T) {
 	tried := 0
-	f := start(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	f := start(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
+		opts ...client.PatchOption) error {
 		if claim, ok := o.(*corev1.PersistentVolumeClaim); ok && claim.Spec.Resources.Requests.Storage().String() == "9Gi" {
 			there := &corev1.PersistentVolumeClaim{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
@@ -138,7 +143,8 @@ func TestReconcile_resizeRefused(t *testing.T) {
 			}
 			if there.Spec.Resources.Requests.Storage().String() != "9Gi" {
 				tried++
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, o.GetName(), fmt.Errorf("no expansion"))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, o.GetName(),
+					fmt.Errorf("no expansion"))
 			}
 		}
 		return c.Patch(ctx, o, p, opts...)
@@ -148,17 +154,20 @@ func TestReconcile_resizeRefused(t *testing.T) {
 	c.Spec.Storage.Size = resource.MustParse("9Gi")
 	f.must(f.Update(t.Context(), c))
 	f.must(f.step(6))
-	if c := f.cluster(); tried != 3 || !strings.Contains(c.Status.ResizeRefused, "does not grow to 9Gi") || c.Status.Action != "" {
+	if c := f.cluster(); tried != 3 || !strings.Contains(c.Status.ResizeRefused, "does not grow to 9Gi") ||
+		c.Status.Action != "" {
 		t.Errorf("tried %d times; %q, doing %q", tried, c.Status.ResizeRefused, c.Status.Action)
 	}
 }
 
-// Ensure that findings are conditions with cause and cure for as long as they stand, and that a lost majority says what is left.
+// Ensure that findings are conditions with cause and cure for as long as they stand, and that a lost majority says what is
+// left.
 func TestReconcile_conditions(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, nil)
 	f.found()
-	f.group.findings = []doctor.Finding{{Code: doctor.DiskFull, Severity: doctor.CannotWrite, Sentence: "the disk of m1 is full",
-		Cure: "quorate compact"}, {Code: doctor.EvenVoters, Severity: doctor.Advice, Sentence: "two", Cure: "add"}}
+	f.group.findings = []doctor.Finding{{Code: doctor.DiskFull, Severity: doctor.CannotWrite,
+		Sentence: "the disk of m1 is full",
+		Cure:     "quorate compact"}, {Code: doctor.EvenVoters, Severity: doctor.Advice, Sentence: "two", Cure: "add"}}
 	f.must(f.step(1))
 	at := meta.FindStatusCondition(f.cluster().Status.Conditions, "DISK_FULL")
 	if at == nil || at.Reason != "CannotWrite" || at.Message != "the disk of m1 is full → quorate compact" {
@@ -167,11 +176,13 @@ func TestReconcile_conditions(t *testing.T) {
 	f.group.findings = f.group.findings[1:]
 	f.must(f.step(1))
 	c := f.cluster()
-	if meta.FindStatusCondition(c.Status.Conditions, "DISK_FULL") != nil || !meta.IsStatusConditionTrue(c.Status.Conditions, "Healthy") {
+	if meta.FindStatusCondition(c.Status.Conditions, "DISK_FULL") != nil || !meta.IsStatusConditionTrue(c.Status.Conditions,
+		"Healthy") {
 		t.Errorf("after it is over: %+v", c.Status.Conditions)
 	}
 	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
-	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
+	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names,
+		Members: names}}
 	for _, name := range names[1:] {
 		f.must(f.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}))
 		f.must(f.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}}))
@@ -189,7 +200,8 @@ func TestReconcile_recovery(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, nil)
 	f.found()
 	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
-	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
+	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names,
+		Members: names}}
 	for _, pod := range f.pods()[1:] {
 		pod.Spec.NodeName = "gone"
 		f.must(f.Update(t.Context(), &pod))
@@ -198,7 +210,8 @@ func TestReconcile_recovery(t *testing.T) {
 	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5}
 	f.must(f.Update(t.Context(), c))
 	f.must(f.step(1))
-	if r := f.cluster().Status.Recovery; r == nil || r.Survivor != names[0] || !slices.Equal(r.Leaves, names[1:]) || len(f.pods()) != 3 {
+	if r := f.cluster().Status.Recovery; r == nil || r.Survivor != names[0] || !slices.Equal(r.Leaves, names[1:]) ||
+		len(f.pods()) != 3 {
 		t.Fatalf("first it is remembered: %+v, %d pods", r, len(f.pods()))
 	}
 	f.must(f.step(4))
@@ -211,7 +224,8 @@ func TestReconcile_recovery(t *testing.T) {
 	f.must(f.Status().Update(t.Context(), &pods[0]))
 	f.must(f.step(3))
 	c = f.cluster()
-	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 1 || f.pods()[0].Name != names[0] {
+	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 1 ||
+		f.pods()[0].Name != names[0] {
 		t.Errorf("the survivor starts alone: %+v, %v, pods %v", c.Status.Recovery, c.Status.Dropped, f.pods())
 	}
 	for _, name := range names {
@@ -236,7 +250,8 @@ func TestReconcile_certificates(t *testing.T) {
 	}
 	f.now = f.now.Add(15 * 24 * time.Hour)
 	f.must(f.step(2))
-	if string(secret().Data["tls.crt"]) == string(before.Data["tls.crt"]) || f.cluster().Status.Action != "" || len(f.pods()) != 3 {
+	if string(secret().Data["tls.crt"]) == string(before.Data["tls.crt"]) || f.cluster().Status.Action != "" ||
+		len(f.pods()) != 3 {
 		t.Error("not renewed after two thirds of its life, or a pod went for it")
 	}
 	f.now = f.now.Add(6 * 365 * 24 * time.Hour)
@@ -254,7 +269,8 @@ func TestReconcile_follows(t *testing.T) {
 		c.Spec.Backup = &v1alpha1.Backup{Place: "s3://b/p"}
 	})
 	password := func(text string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "ns"}, Data: map[string][]byte{"password": []byte(text)}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "ns"},
+			Data: map[string][]byte{"password": []byte(text)}}
 	}
 	f.must(f.Create(t.Context(), password("one")))
 	f.found()
@@ -269,7 +285,8 @@ func TestReconcile_follows(t *testing.T) {
 	}
 	view := &v1alpha1.QuorateBackup{}
 	f.must(f.Get(t.Context(), f.key, view))
-	if last := f.group.backup[len(f.group.backup)-1]; !last.Applied || f.group.backup[0].Applied || view.Status.RestorableRevision != 7 {
+	if last := f.group.backup[len(f.group.backup)-1]; !last.Applied || f.group.backup[0].Applied ||
+		view.Status.RestorableRevision != 7 {
 		t.Errorf("backup: %+v; %+v", f.group.backup, view.Status)
 	}
 	c := f.cluster()
@@ -292,7 +309,8 @@ func TestReconcile_ticks(t *testing.T) {
 	}}, nil)
 	f.found()
 	down := func(text string) {
-		f.group.findings = []doctor.Finding{{Code: doctor.MemberDown, Severity: doctor.NextFailure, Sentence: text, Cure: "start it"}}
+		f.group.findings = []doctor.Finding{{Code: doctor.MemberDown, Severity: doctor.NextFailure, Sentence: text,
+			Cure: "start it"}}
 		f.must(f.step(1))
 		f.now = f.now.Add(2 * time.Second)
 	}
@@ -312,5 +330,56 @@ func TestReconcile_ticks(t *testing.T) {
 	down("m2 is down, and so is m4")
 	if writes != before+2 {
 		t.Error("a number was not written after a minute")
+	}
+}
+
+// Ensure that the budget counts a new pod only once all voters reach each other, so that nobody evicts the next one before.
+func TestReconcile_labels(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	voters := func() (n int) {
+		for _, pod := range f.pods() {
+			if pod.Labels[objects.LabelVoter] == "true" {
+				n++
+			}
+		}
+		return n
+	}
+	if voters() != 3 {
+		t.Fatalf("%d voters are marked", voters())
+	}
+	gone := f.pods()[1]
+	f.must(f.Delete(t.Context(), &gone))
+	f.group.apart = []string{"m1 has no connection to m2 yet"}
+	f.must(f.step(3))
+	if voters() != 2 {
+		t.Errorf("%d voters are marked while one is not reached", voters())
+	}
+	f.group.apart = nil
+	f.must(f.step(1))
+	if voters() != 3 {
+		t.Errorf("%d voters are marked", voters())
+	}
+}
+
+// Ensure that a lost majority is seen where users are on, too: nobody can log in then. Another process at a member's address is none.
+func TestReconcile_quorumLossWithUsers(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) { c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "root"} })
+	f.found()
+	pods := f.pods()
+	f.group.described = nil
+	for _, pod := range pods[1:] {
+		pod.Spec.NodeName = "gone"
+		f.must(f.Update(t.Context(), &pod))
+	}
+	f.group.gauges = []members.Gauge{{Member: pods[0].Name, ID: "77", Applied: 9, Revision: 5}}
+	f.must(f.step(1))
+	if loss := f.cluster().Status.QuorumLoss; loss != nil {
+		t.Errorf("another process is no survivor: %+v", loss)
+	}
+	f.group.gauges[0].ID = "1"
+	f.must(f.step(1))
+	if loss := f.cluster().Status.QuorumLoss; loss == nil || loss.Survivor != pods[0].Name || loss.Revision != 5 || len(loss.Lost) != 2 {
+		t.Errorf("%+v", loss)
 	}
 }

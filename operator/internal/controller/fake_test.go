@@ -29,6 +29,8 @@ type group struct {
 	described *quoratepb.Cluster
 	findings  []doctor.Finding
 	answers   []decide.Answer
+	apart     []string
+	gauges    []members.Gauge
 	asked     []decide.Action
 	users     []members.Users
 	backup    []members.Backup
@@ -37,7 +39,7 @@ type group struct {
 
 func (g *group) Look(_ context.Context, cluster uint64) *members.View {
 	g.id = cluster
-	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers}
+	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart}
 }
 
 func (g *group) Ask(_ context.Context, _ *members.View, a decide.Action, _ string) error {
@@ -54,6 +56,8 @@ func (g *group) Backup(_ context.Context, b *members.Backup) (*members.BackupSta
 	g.backup = append(g.backup, *b)
 	return &members.BackupState{On: b.Place != "", Place: b.Place, RestorableRevision: 7}, nil
 }
+
+func (g *group) Gauges(context.Context) []members.Gauge { return g.gauges }
 
 func (g *group) Close() {}
 
@@ -84,7 +88,8 @@ func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateC
 	api := fake.NewClientBuilder().WithScheme(known).WithObjects(c).WithInterceptorFuncs(hooks).
 		WithStatusSubresource(c, &v1alpha1.QuorateBackup{}, &v1alpha1.QuorateRestore{}, &corev1.Pod{}).Build()
 	f := &fixture{T: t, Client: api, group: &group{}, now: time.Unix(1e9, 0), key: client.ObjectKeyFromObject(c)}
-	f.r = &controller.Clusters{Client: api, Read: api, Events: events.NewFakeRecorder(1000), Now: func() time.Time { return f.now },
+	f.r = &controller.Clusters{Client: api, Read: api, Events: events.NewFakeRecorder(1000),
+		Now:  func() time.Time { return f.now },
 		Open: func([]members.Seat, members.Access) (controller.Cluster, error) { return f.group, nil }}
 	return f
 }

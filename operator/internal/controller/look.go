@@ -97,7 +97,31 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	}
 	s.view = s.group.Look(ctx, id)
 	s.observed.Cluster, s.observed.Answers = s.view.Cluster(), s.view.Answers
+	if s.observed.Cluster == nil && len(s.observed.Answers) == 0 && c.Spec.Auth != nil {
+		s.observed.Answers = answers(c, s.group.Gauges(ctx))
+	}
 	return nil
+}
+
+// answers are those of members of which no login can be had, since there is no leader: their metrics, and the members that the
+// cluster told last. A recovery checks both: the command refuses names that are not all of the survivor's configuration.
+func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.Answer) {
+	var voters, all []string
+	ids := map[string]string{}
+	for i := range c.Status.Members {
+		m := &c.Status.Members[i]
+		all, ids[m.Name] = append(all, m.Name), m.ID
+		if m.Role != "learner" && m.Role != "joining" {
+			voters = append(voters, m.Name)
+		}
+	}
+	for _, g := range gauges {
+		if id := ids[g.Member]; id != "" && id == g.ID {
+			out = append(out, decide.Answer{Member: g.Member, Index: g.Applied, Revision: g.Revision, Voters: voters,
+				Members: all})
+		}
+	}
+	return out
 }
 
 func clusterID(c *v1alpha1.QuorateCluster) (uint64, error) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,14 @@ import (
 // workers is how many clusters are looked at at once.
 const workers = 8
 
+// A look that fails is tried again after firstRetry, and after twice as long each time until lastRetry: a cluster must not wait
+// for a quarter of an hour once the API server is back. One look takes at most lookFor.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 15 * time.Second
+	lookFor    = time.Minute
+)
+
 // SetUp adds the controller to a manager.
 func (r *Clusters) SetUp(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
@@ -28,11 +37,14 @@ func (r *Clusters) SetUp(mgr ctrl.Manager) error {
 		For(&v1alpha1.QuorateCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.Pod{}).
 		Owns(&corev1.PersistentVolumeClaim{}).Owns(&policyv1.PodDisruptionBudget{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry)}).Complete(r)
 }
 
 // Reconcile takes one step for one cluster.
 func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
 	c := &v1alpha1.QuorateCluster{}
 	if err := r.Read.Get(ctx, req.NamespacedName, c); err != nil {
 		if apierrors.IsNotFound(err) {

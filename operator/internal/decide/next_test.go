@@ -116,6 +116,25 @@ func TestNext(t *testing.T) {
 			o.Want.Members = 1
 			down(o, 1, time.Second)
 		}, decide.Remove, "m2", "fewer"},
+		{"fewer members, and too few work", func(o *decide.Observed) {
+			o.Want.Members = 1
+			down(o, 0, time.Second)
+			down(o, 1, time.Second)
+		}, decide.Wait, "", "too few work to remove one"},
+		{"a number is not used again, though the status has forgotten it", func(o *decide.Observed) {
+			o.Want.Members, o.Claims = 5, append(o.Claims, decide.Claim{Member: "m7", Serial: 7, Used: true, Leaving: true})
+		}, decide.CreateClaim, "m8", "more"},
+		{"a member that a recovery left out comes back", func(o *decide.Observed) {
+			o.Kept.Recovery, o.Kept.Dropped = &decide.Recovery{Done: true}, []string{"m9"}
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+		}, decide.DeletePod, "m9", "left it out"},
+		{"a member that a recovery left out gets no pod", func(o *decide.Observed) {
+			o.Kept.Recovery, o.Kept.Dropped, o.Cluster = &decide.Recovery{Done: true}, []string{"m9"}, nil
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true})
+		}, decide.Wait, "", "no leader"},
+		{"a founder that was alone gets flags with which it cannot found again", func(o *decide.Observed) {
+			o.Kept.Founders, o.Pods[1].Founding = []string{"m2"}, true
+		}, decide.DeletePod, "m2", "spec changed"},
 		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
 			decide.DeletePod, "m9", "no member any more"},
 		{"a former member's claim", func(o *decide.Observed) { o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true}) },
