@@ -52,6 +52,13 @@ func TestNext(t *testing.T) {
 		{"founders without claims", func(o *decide.Observed) {
 			*o = decide.Observed{Want: o.Want, Kept: decide.Kept{Founders: []string{"m1", "m2", "m3"}, Serial: 3}}
 		}, decide.CreateClaim, "m1", "founder"},
+		{"the status was removed, and members answer", func(o *decide.Observed) { o.Kept = decide.Kept{} }, decide.Founded, "", "answers"},
+		{"the status was removed, and no member runs", func(o *decide.Observed) {
+			o.Kept, o.Cluster, o.Pods = decide.Kept{}, nil, nil
+		}, decide.CreatePod, "m3", "no pod"},
+		{"the status was removed, and no leader is there yet", func(o *decide.Observed) {
+			o.Kept, o.Cluster = decide.Kept{}, nil
+		}, decide.Wait, "", "no leader answers"},
 		{"a pod is missing", func(o *decide.Observed) { o.Pods = o.Pods[1:] }, decide.CreatePod, "m3", "no pod"},
 		{"a pod is missing, and no leader", func(o *decide.Observed) { o.Pods, o.Cluster = o.Pods[1:], nil }, decide.CreatePod, "m3", ""},
 		{"a pod that leaves is waited for", func(o *decide.Observed) {

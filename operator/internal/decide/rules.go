@@ -10,8 +10,11 @@ func founding(o *Observed) *Action {
 	if o.Kept.Founded {
 		return nil
 	}
-	if o.Cluster != nil && len(o.Kept.Founders) > 0 {
+	if o.Cluster != nil {
 		return &Action{Kind: Founded, Why: "the cluster answers"}
+	}
+	if o.forgotten() {
+		return nil
 	}
 	if len(o.Kept.Founders) == 0 {
 		n := o.Want.Members
@@ -46,10 +49,16 @@ func founding(o *Observed) *Action {
 	return wait("the founders %v have not met yet", o.Kept.Founders)
 }
 
+// forgotten tells whether there are members of whom the status knows nothing, as after somebody has removed it: they are started, and
+// nothing is founded beside them.
+func (o *Observed) forgotten() bool {
+	return len(o.Kept.Founders) == 0 && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Used })
+}
+
 // restoreProcesses makes the pod of each member that has a claim and no pod, and takes away what will never run again. It stops
 // nothing that works.
 func restoreProcesses(o *Observed) *Action {
-	if !o.Kept.Founded {
+	if !o.Kept.Founded && !o.forgotten() {
 		return nil
 	}
 	for i := range o.Claims {
