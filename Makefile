@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption kubernetes objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short charts \
+.PHONY: encryption kubernetes objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short charts operator operator-api \
 	compat monitoring http2 api lab
 
 check:
@@ -118,6 +118,20 @@ doctor-healthy:
 # A cluster that becomes encrypted member by member under load, and rotates its keys under kills: half a minute.
 encryption:
 	$(GO) test -count=1 -v -run '^TestEncryption_' ./test/process -encryption
+
+# The operator against a real API server whose etcd is Quorate, with members that are processes: three minutes, and once a quarter of an
+# hour in which kube-apiserver is built. It prints a table of scenarios. Wants root, for mount namespaces.
+KUBERNETES ?= v1.37.2
+operator:
+	@set -e; assets=$$(mktemp -d); trap 'rm -rf $$assets' EXIT; test/kubernetes/binaries $(KUBERNETES) kube-apiserver; \
+		$(GO) build -trimpath -o $$assets/etcd ./cmd/quorate; \
+		ln -s $${XDG_CACHE_HOME:-$$HOME/.cache}/quorate-kubernetes/$(KUBERNETES)/kube-apiserver $$assets/kube-apiserver; \
+		cd operator; $(GO) vet ./...; KUBEBUILDER_ASSETS=$$assets $(GO) test -count=1 -v -timeout 20m ./...
+
+# Copies of the operator's resources, and their CRDs, from the types in operator/api.
+operator-api:
+	cd operator/api/v1alpha1 && $(GO) run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd paths=./ \
+		output:crd:dir=$(CURDIR)/deploy/charts/quorate-operator/crds
 
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:

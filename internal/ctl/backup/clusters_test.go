@@ -3,6 +3,8 @@ package backup_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,5 +119,46 @@ func TestVerify_reportOfSeveral(t *testing.T) {
 	}
 	if len(verified) < 2 || verified[0] != cluster || verified[1] != cluster || f.reported[0].GetCluster() != cluster {
 		t.Errorf("verified %v, reported %v", verified, f.reported)
+	}
+}
+
+// Ensure that --skip-existing leaves a member alone that is there, restores where none is or a restore was interrupted, and needs to
+// know where.
+func TestRestore_skipExisting(t *testing.T) {
+	place, _ := shipped(t, 6)
+	for _, row := range []struct {
+		name   string
+		holds  string
+		flags  []string
+		status int
+		runs   bool
+	}{
+		{"a member", "member", []string{"--skip-existing"}, command.StatusOK, false},
+		{"the rest of an interrupted restore", "member.partial", []string{"--skip-existing"}, command.StatusOK, true},
+		{"nothing", "", []string{"--skip-existing"}, command.StatusOK, true},
+		{"a member, without the flag", "member", nil, command.StatusOK, true}, // and the restore refuses it
+	} {
+		dir, ran := t.TempDir(), false
+		if row.holds != "" {
+			if err := os.Mkdir(filepath.Join(dir, row.holds), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tools := ctl.Tools{Restore: func(context.Context, *snapshot.Request) (*snapshot.Restored, error) {
+			ran = true
+			return &snapshot.Restored{DataDir: dir, Member: "m1", Members: 1, Proof: &snapshot.Proof{Entry: 6}}, nil
+		}}
+		var out, errs bytes.Buffer
+		args := append([]string{"restore", "--from=file://" + place, "--at=latest", "--data-dir=" + dir}, row.flags...)
+		if status := ctl.RunWith(t.Context(), args, command.Streams{Out: &out, Err: &errs}, tools); status != row.status || ran != row.runs {
+			t.Errorf("%s: status %d, restored %v: %s", row.name, status, ran, errs.String())
+		}
+	}
+	var out, errs bytes.Buffer
+	args := []string{"restore", "--from=file://" + place, "--at=latest", "--skip-existing"}
+	none := ctl.Tools{Restore: func(context.Context, *snapshot.Request) (*snapshot.Restored, error) { return nil, nil }}
+	if status := ctl.RunWith(t.Context(), args, command.Streams{Out: &out, Err: &errs}, none); status != command.StatusUsage ||
+		!strings.Contains(errs.String(), "needs --data-dir") {
+		t.Errorf("without a directory: %d, %s", status, errs.String())
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +51,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 	c := source{streams: s}
 	var r snapshot.Request
 	var at, output string
-	var planOnly bool
+	var planOnly, skip bool
 	cmd := &cobra.Command{
 		Use: "restore --from URL --data-dir DIR", Short: "Begin a new cluster with a past state of a continuous backup",
 		Long: restoreHelp,
@@ -68,6 +71,8 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
 	member := r.AddFlags(flags)
+	flags.BoolVar(&skip, "skip-existing", false, "change nothing, and succeed, if --data-dir holds a member already: for "+
+		"what runs before each start of one")
 	flags.Uint64Var(&r.BumpRevision, "bump-revision", bump, "raise the revision by so much, and forget all history, so that "+
 		"every client which watches begins anew; 0 keeps both")
 	flags.StringVarP(&output, "output", "o", "text", "text or json")
@@ -80,6 +85,13 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 			return command.Usagef("--output %q: choose text or json", output)
 		case restore == nil && !planOnly:
 			return command.Refused(errors.New("this program restores nothing"))
+		case skip && r.DataDir == "":
+			return command.Usagef("--skip-existing needs --data-dir")
+		}
+		if skip {
+			if there, err := holdsMember(r.DataDir); err != nil || there {
+				return err
+			}
 		}
 		wanted, err := target(at)
 		if err != nil {
@@ -102,6 +114,15 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		return snapshot.Restore(cmd.Context(), s, &r, restore, output == "json")
 	}
 	return cmd
+}
+
+// holdsMember tells whether a directory has a member: a restore gives it that name once it is complete.
+func holdsMember(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, "member"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, command.Refused(fmt.Errorf("--data-dir %s: %w", dir, err))
+	}
+	return err == nil, nil
 }
 
 // planned is a plan, for programs.

@@ -153,7 +153,7 @@ func (h *head) Write(p []byte) (int, error) {
 // judge decides whether a build may be started on the members of a cluster, one after the other.
 func judge(file *fileVersion, status *quoratepb.UpgradeStatus, cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []verdict {
 	verdicts := []verdict{levelVerdict(file, status), buildVerdict(file, status)}
-	hindered := blockers(cluster, jobs)
+	hindered := Blockers(cluster, jobs)
 	if len(hindered) == 0 {
 		verdicts = append(verdicts, verdict{"members", true, "all are up and have caught up, and no change is under way"})
 	}

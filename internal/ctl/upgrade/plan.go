@@ -145,19 +145,8 @@ func unasked(cluster *quoratepb.Cluster, id uint64, asked []survey.Member) (text
 
 // planOf makes the order for a cluster as it is.
 func planOf(cluster *quoratepb.Cluster, jobs []*quoratepb.Job, to string) *plan {
-	p := &plan{Steps: []step{}, Blockers: blockers(cluster, jobs), Done: []string{}}
-	members := slices.Clone(cluster.GetMembers())
-	leaderZone := ""
-	for _, m := range members {
-		if m.GetLeader() {
-			leaderZone = m.GetZone()
-		}
-	}
-	slices.SortStableFunc(members, func(a, b *quoratepb.Member) int {
-		return cmp.Compare(turn(a, leaderZone), turn(b,
-			leaderZone))
-	})
-	for _, m := range members {
+	p := &plan{Steps: []step{}, Blockers: Blockers(cluster, jobs), Done: []string{}}
+	for _, m := range Order(cluster) {
 		switch {
 		case !m.GetStarted():
 			// Its first start may be with the new build.
@@ -168,19 +157,6 @@ func planOf(cluster *quoratepb.Cluster, jobs []*quoratepb.Job, to string) *plan 
 		}
 	}
 	return p
-}
-
-// turn orders members: the lower comes first.
-func turn(m *quoratepb.Member, leaderZone string) int {
-	switch {
-	case m.GetLeader():
-		return 3
-	case m.GetRole() == quoratepb.Role_ROLE_LEARNER, m.GetRole() == quoratepb.Role_ROLE_JOINING:
-		return 0
-	case m.GetZone() != leaderZone:
-		return 1
-	}
-	return 2
 }
 
 func stepOf(m *quoratepb.Member) step {
@@ -196,8 +172,8 @@ func stepOf(m *quoratepb.Member) step {
 	return s
 }
 
-// blockers are reasons not to stop any member now.
-func blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
+// Blockers are reasons not to stop any member now, as sentences for people. Jobs are those that have not ended.
+func Blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
 	found := []string{}
 	if cluster.GetLeader() == 0 {
 		found = append(found, "no leader is known: see `quorate status`")

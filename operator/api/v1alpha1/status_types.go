@@ -1,0 +1,77 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// QuorateClusterStatus is how a cluster is. Members are told by the cluster; Founders, Serial and Recovery are the
+// only things that the operator remembers.
+type QuorateClusterStatus struct {
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
+	ClusterID string `json:"clusterID,omitempty"`
+	// Founders are the members that found the cluster.
+	Founders []string `json:"founders,omitempty"`
+	// Serial is the number of the last member that got a name.
+	Serial int64 `json:"serial,omitempty"`
+	// Action is the one thing that the operator does or waits for.
+	Action string `json:"action,omitempty"`
+	// HealthyMembers is the number of voters that the leader hears and that have caught up.
+	HealthyMembers int32          `json:"healthyMembers"`
+	Members        []MemberStatus `json:"members,omitempty"`
+	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
+	// and cure.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// QuorumLoss says what is left while a majority of the voters is lost.
+	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
+	// Recovery is the recovery that runs, or the last one.
+	Recovery *RecoveryStatus `json:"recovery,omitempty"`
+	// Dropped are members that a recovery left out. Their claims are kept: they may hold writes that the survivor lacks.
+	Dropped []string `json:"dropped,omitempty"`
+	// ResizeRefused is why claims do not grow.
+	ResizeRefused string `json:"resizeRefused,omitempty"`
+	// UsersApplied is a hash of the users that were applied last.
+	UsersApplied string `json:"usersApplied,omitempty"`
+	// BackupApplied is a hash of the policy of the backup that was applied last.
+	BackupApplied string `json:"backupApplied,omitempty"`
+	// Endpoint is where clients find the cluster.
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// MemberStatus is one member, as the cluster tells it.
+type MemberStatus struct {
+	Name    string `json:"name"`
+	ID      string `json:"id,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Zone    string `json:"zone,omitempty"`
+	Node    string `json:"node,omitempty"`
+	Build   string `json:"build,omitempty"`
+	Healthy bool   `json:"healthy"`
+	Leader  bool   `json:"leader,omitempty"`
+}
+
+// QuorumLoss is what is left after a majority was lost.
+type QuorumLoss struct {
+	// Survivor is the member with the most advanced log of those that answer.
+	Survivor string `json:"survivor"`
+	// Revision is the survivor's: what was acknowledged after it is lost by a recovery.
+	Revision int64 `json:"revision"`
+	// LogIndex is the last entry of its log.
+	LogIndex int64 `json:"logIndex"`
+	// Lost are the voters that are gone.
+	Lost []string `json:"lost"`
+	// Consent is the line of the spec that lets the operator recover the survivor.
+	Consent string `json:"consent"`
+}
+
+// RecoveryStatus is a recovery after the loss of a majority.
+type RecoveryStatus struct {
+	Survivor string `json:"survivor"`
+	// Leaves are the members that are removed for ever.
+	Leaves []string `json:"leaves"`
+	// Accepted is the consent that it used.
+	Accepted int64 `json:"accepted"`
+	Done     bool  `json:"done,omitempty"`
+	// Failed is why the command did not recover the survivor.
+	Failed string `json:"failed,omitempty"`
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+)
+
+// Ensure that the API server takes the CRDs, fills in defaults, and refuses wrong specs with a sentence that says what to do.
+func TestCRDs(t *testing.T) {
+	_, api, _ := control(t)
+	for _, row := range []struct{ name, spec, want string }{
+		{"least", `{}`, ""},
+		{"all", `{members: 5, zones: [a, b, c], version: "1.1.0", storage: {size: 20Gi, className: fast}, tls: {mode: Secret, secretName: s},
+auth: {rootPasswordSecret: r, users: [{name: app, passwordSecret: p, prefixes: [{prefix: app/, access: Read}]}]},
+backup: {place: "s3://b/p", keep: "48h,daily:30"}, args: ["--memory=1GiB"]}`, ""},
+		{"no members", `{members: -1}`, "greater than or equal to 1"},
+		{"a flag of the operator's", `{args: ["--data-dir=/x"]}`, "names a flag that the operator sets itself"},
+		{"no flag", `{args: ["rm -rf"]}`, "should match"},
+		{"a Secret without its name", `{tls: {mode: Secret}}`, "secretName goes with mode Secret"},
+		{"a name without its mode", `{tls: {mode: BuiltIn, secretName: x}}`, "secretName goes with mode Secret"},
+		{"a mode that is none", `{tls: {mode: Maybe}}`, "Unsupported value"},
+		{"an issuer without its mode", `{tls: {mode: None, issuerRef: {name: x}}}`, "issuerRef goes with mode CertManager"},
+		{"a short life", `{tls: {mode: BuiltIn, validity: 1s}}`, "at least 10m"},
+		{"root as a user", `{auth: {rootPasswordSecret: r, users: [{name: root}]}}`, "root is made from rootPasswordSecret"},
+		{"a place that is none", `{backup: {place: "ftp://x"}}`, "should match"},
+		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "c", Namespace: "default"}}
+			must(t, yaml.UnmarshalStrict([]byte(row.spec), &c.Spec))
+			refused(t, api.Create(t.Context(), c), row.want)
+		})
+	}
+	long := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", 41), Namespace: "default"}}
+	refused(t, api.Create(t.Context(), long), "at most 40 characters")
+	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "kv", Namespace: "default"}}
+	must(t, api.Create(t.Context(), c))
+	if c.Spec.Members != 3 || c.Spec.TLS.Mode != "BuiltIn" || c.Spec.Storage.Size.String() != "8Gi" || c.Spec.ReplaceAfter.Seconds() != 30 ||
+		c.Spec.TLS.Validity.Hours() != 2160 || c.Spec.Exposure.Type != "ClusterIP" || c.Spec.Image != "quorate" {
+		t.Errorf("defaults: %+v", c.Spec)
+	}
+	for _, row := range []struct {
+		name   string
+		change func(s *v1alpha1.QuorateClusterSpec)
+		want   string
+	}{
+		{"smaller claims", func(s *v1alpha1.QuorateClusterSpec) { s.Storage.Size = resource.MustParse("1Gi") }, "claims do not shrink"},
+		{"larger claims", func(s *v1alpha1.QuorateClusterSpec) { s.Storage.Size = resource.MustParse("10Gi") }, ""},
+		{"another class", func(s *v1alpha1.QuorateClusterSpec) { s.Storage.ClassName = "x" }, "the class of claims does not change"},
+		{"another mode", func(s *v1alpha1.QuorateClusterSpec) { s.TLS.Mode = "None" }, "tls.mode does not change"},
+		{"a restore of one that lives", func(s *v1alpha1.QuorateClusterSpec) {
+			s.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}
+		}, "restore is read when the cluster is founded"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			changed := c.DeepCopy()
+			row.change(&changed.Spec)
+			err := api.Update(t.Context(), changed)
+			refused(t, err, row.want)
+			if err == nil {
+				must(t, api.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+			}
+		})
+	}
+}
+
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want …%s…", err, want)
+	}
+}

@@ -1,0 +1,212 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// act performs an action. One that was done already is no error.
+func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action) error {
+	switch a.Kind {
+	case decide.Wait:
+		return nil
+	case decide.Found, decide.Founded, decide.Recover, decide.Recovered, decide.RecoverFails:
+		return r.remember(ctx, c, s, a)
+	case decide.CreateClaim:
+		return r.create(ctx, objects.Claim(c, a.Member, a.Serial, a.Zone), c)
+	case decide.DeleteClaim:
+		claim := s.claims[a.Member]
+		return client.IgnoreNotFound(r.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
+	case decide.ResizeClaim:
+		return r.resize(ctx, c, s.claims[a.Member])
+	case decide.CreatePod:
+		return r.createPod(ctx, c, s.claims[a.Member], a)
+	case decide.DeletePod:
+		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
+	case decide.RunRecovery:
+		return r.create(ctx, objects.RecoverPod(c, a.Member, a.Names), c)
+	case decide.EndRecovery:
+		return r.deletePod(ctx, s.pods[objects.RecoverName(a.Member)], false)
+	case decide.Cordon, decide.Uncordon:
+		return r.cordon(ctx, c, s, a)
+	}
+	return s.group.Ask(ctx, s.view, a, objects.PeerURL(c, a.Member))
+}
+
+// create makes an object. One of the name that belongs to the cluster is it; any other is an error.
+func (r *Clusters) create(ctx context.Context, object client.Object, c *v1alpha1.QuorateCluster) error {
+	err := r.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there := object.DeepCopyObject().(client.Object)
+	if err := r.Read.Get(ctx, client.ObjectKeyFromObject(object), there); err != nil {
+		return err
+	}
+	if there.GetLabels()[objects.LabelUID] != string(c.UID) {
+		return fmt.Errorf("%s exists and is not of this cluster: delete or rename it", object.GetName())
+	}
+	return nil
+}
+
+// createPod notes on the claim that a process had it, before it has.
+func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, claim *corev1.PersistentVolumeClaim,
+	a decide.Action) error {
+	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
+		return err
+	}
+	pod := objects.Pod(c, a.Member, claim.Annotations[objects.AnnotationZone], a.Names)
+	pod.Annotations[objects.AnnotationTemplate] = objects.Template(c)
+	return r.create(ctx, pod, c)
+}
+
+// annotate sets an annotation of a claim, or removes it if the value is empty; another version of the claim is refused.
+func (r *Clusters) annotate(ctx context.Context, claim *corev1.PersistentVolumeClaim, key, value string) error {
+	if claim.Annotations[key] == value {
+		return nil
+	}
+	from := claim.DeepCopy()
+	if value == "" {
+		delete(claim.Annotations, key)
+	} else {
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[key] = value
+	}
+	return r.Patch(ctx, claim, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
+}
+
+// deletePod deletes a pod, or evicts it: the API server refuses that while another voter is not ready.
+func (r *Clusters) deletePod(ctx context.Context, pod *corev1.Pod, evict bool) error {
+	if pod == nil {
+		return nil
+	}
+	if !evict {
+		return client.IgnoreNotFound(r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
+	}
+	err := r.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}})
+	if apierrors.IsTooManyRequests(err) {
+		return nil // the budget is for one at a time: the next look decides again
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// resize asks for a larger claim. Where the class does not let it grow, that is noted, so that nothing waits for it.
+func (r *Clusters) resize(ctx context.Context, c *v1alpha1.QuorateCluster, claim *corev1.PersistentVolumeClaim) error {
+	from := claim.DeepCopy()
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = c.Spec.Storage.Size
+	err := r.Patch(ctx, claim, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return r.annotate(ctx, from, objects.AnnotationRefused, c.Spec.Storage.Size.String())
+	}
+	return err
+}
+
+// cordon notes on the claim that the operator wants the member not to lead, so that it takes back only its own cordons.
+func (r *Clusters) cordon(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action) error {
+	claim := s.claims[a.Member]
+	if a.Kind == decide.Cordon {
+		if err := r.annotate(ctx, claim, objects.AnnotationCordon, "true"); err != nil {
+			return err
+		}
+		return s.group.Ask(ctx, s.view, a, "")
+	}
+	for i := range s.observed.Cluster.Members {
+		if m := &s.observed.Cluster.Members[i]; m.Name == a.Member && m.Cordoned {
+			return s.group.Ask(ctx, s.view, a, "") // the note goes once that is done
+		}
+	}
+	return r.annotate(ctx, claim, objects.AnnotationCordon, "")
+}
+
+// remember writes to the status what must be known before the next action. Another version of it is refused.
+func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action) error {
+	st := &c.Status
+	switch a.Kind {
+	case decide.Found:
+		st.Founders, st.Serial = a.Names, a.Serial
+	case decide.Founded:
+		if s.view.Described == nil {
+			return errors.New("the cluster has no id")
+		}
+		st.ClusterID = strconv.FormatUint(s.view.Described.GetClusterId(), 16)
+	case decide.Recover:
+		st.Recovery = &v1alpha1.RecoveryStatus{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
+	case decide.Recovered:
+		st.Recovery.Done = true
+		st.Dropped = append(st.Dropped, a.Names...)
+	case decide.RecoverFails:
+		st.Recovery.Failed = bounded(a.Why, 1024)
+	}
+	return r.Status().Update(ctx, c)
+}
+
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + " …"
+}
+
+// label marks the pods of voters, which the disruption budget counts. A new pod gets its mark once all voters reach each
+// other: until then none is evicted, since a member that others do not reach is no part of a quorum, though it is ready.
+func (r *Clusters) label(ctx context.Context, s *sight) error {
+	if s.observed.Cluster == nil {
+		return nil
+	}
+	for i := range s.observed.Cluster.Members {
+		m := &s.observed.Cluster.Members[i]
+		pod := s.pods[m.Name]
+		if pod == nil || (pod.Labels[objects.LabelVoter] == "true") == m.Voter || m.Voter && len(s.view.Apart) > 0 {
+			continue
+		}
+		from := pod.DeepCopy()
+		pod.Labels[objects.LabelVoter] = strconv.FormatBool(m.Voter)
+		if err := r.Patch(ctx, pod, client.MergeFrom(from)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("label the pod %s: %w", pod.Name, err)
+		}
+	}
+	return nil
+}
+
+// budget keeps the disruption budget at the number of voters.
+func (r *Clusters) budget(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	voters := int(c.Spec.Members)
+	if s.observed.Cluster != nil {
+		voters = 0
+		for i := range s.observed.Cluster.Members {
+			if s.observed.Cluster.Members[i].Voter {
+				voters++
+			}
+		}
+	}
+	wanted := objects.Budget(c, voters)
+	there := &policyv1.PodDisruptionBudget{}
+	err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.create(ctx, wanted, c)
+	case err != nil:
+		return err
+	case there.Spec.MinAvailable != nil && *there.Spec.MinAvailable == *wanted.Spec.MinAvailable:
+		return nil
+	}
+	from := there.DeepCopy()
+	there.Spec = wanted.Spec
+	return r.Patch(ctx, there, client.MergeFrom(from))
+}

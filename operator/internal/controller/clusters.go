@@ -1,0 +1,33 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/members"
+)
+
+// Cluster asks the members of a cluster. It is *members.Group but in tests.
+type Cluster interface {
+	Look(ctx context.Context, cluster uint64) *members.View
+	Gauges(ctx context.Context) []members.Gauge
+	Ask(ctx context.Context, v *members.View, a decide.Action, peerURL string) error
+	Users(ctx context.Context, u members.Users) error
+	Backup(ctx context.Context, want *members.Backup) (*members.BackupState, error)
+	Close()
+}
+
+// Clusters reconciles QuorateCluster.
+type Clusters struct {
+	client.Client               // writes
+	Read          client.Reader // without a cache
+	Events        events.EventRecorder
+	Open          func(seats []members.Seat, a members.Access) (Cluster, error)
+	Now           func() time.Time
+	told          sync.Map // name of a cluster → when its status was written
+}

@@ -1,0 +1,267 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/members"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// sight is what one look saw.
+type sight struct {
+	observed decide.Observed
+	pods     map[string]*corev1.Pod // by name
+	claims   map[string]*corev1.PersistentVolumeClaim
+	group    Cluster // nil: no member has an address
+	view     *members.View
+}
+
+func (s *sight) close() {
+	if s.group != nil {
+		s.group.Close()
+	}
+}
+
+// look reads everything that a decision depends on.
+func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	own := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(objects.Select(c))}
+	var pods corev1.PodList
+	var claims corev1.PersistentVolumeClaimList
+	if err := r.Read.List(ctx, &pods, own...); err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	if err := r.Read.List(ctx, &claims, own...); err != nil {
+		return fmt.Errorf("list the claims: %w", err)
+	}
+	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
+	s.observed = decide.Observed{Want: want(c), Kept: kept(c)}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		s.claims[claim.Name] = claim
+		s.observed.Claims = append(s.observed.Claims, claimOf(claim, c))
+	}
+	nodes := map[string]*corev1.Node{}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		s.pods[pod.Name] = pod
+		node, err := r.node(ctx, nodes, pod.Spec.NodeName)
+		if err != nil {
+			return err
+		}
+		s.observed.Pods = append(s.observed.Pods, podOf(pod, node, r.Now()))
+	}
+	slices.SortFunc(s.observed.Claims, func(a, b decide.Claim) int { return cmp.Compare(a.Serial, b.Serial) })
+	return r.ask(ctx, c, s)
+}
+
+// ask asks the members that have addresses.
+func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	s.view = &members.View{}
+	var seats []members.Seat
+	for _, pod := range s.pods {
+		if pod.Labels[objects.LabelPurpose] == objects.PurposeMember && pod.Status.PodIP != "" &&
+			pod.Status.Phase == corev1.PodRunning {
+			name := pod.Labels[objects.LabelMember]
+			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)})
+		}
+	}
+	if len(seats) == 0 {
+		return nil
+	}
+	slices.SortFunc(seats, func(a, b members.Seat) int { return cmp.Compare(a.Member, b.Member) })
+	access, err := r.access(ctx, c, seats[0].Member)
+	if err != nil {
+		return err
+	}
+	if s.group, err = r.Open(seats, access); err != nil {
+		return err
+	}
+	id, err := clusterID(c)
+	if err != nil {
+		return err
+	}
+	s.view = s.group.Look(ctx, id)
+	s.observed.Cluster, s.observed.Answers = s.view.Cluster(), s.view.Answers
+	if s.observed.Cluster == nil && len(s.observed.Answers) == 0 && c.Spec.Auth != nil {
+		s.observed.Answers = answers(c, s.group.Gauges(ctx))
+	}
+	return nil
+}
+
+// answers are those of members of which no login can be had, since there is no leader: their metrics, and the members that the
+// cluster told last. A recovery checks both: the command refuses names that are not all of the survivor's configuration.
+func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.Answer) {
+	var voters, all []string
+	ids := map[string]string{}
+	for i := range c.Status.Members {
+		m := &c.Status.Members[i]
+		all, ids[m.Name] = append(all, m.Name), m.ID
+		if m.Role != "learner" && m.Role != "joining" {
+			voters = append(voters, m.Name)
+		}
+	}
+	for _, g := range gauges {
+		if id := ids[g.Member]; id != "" && id == g.ID {
+			out = append(out, decide.Answer{Member: g.Member, Index: g.Applied, Revision: g.Revision, Voters: voters,
+				Members: all})
+		}
+	}
+	return out
+}
+
+func clusterID(c *v1alpha1.QuorateCluster) (uint64, error) {
+	if c.Status.ClusterID == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseUint(c.Status.ClusterID, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("status.clusterID %.40q is no number in hexadecimal: set it to what `quorate status` says",
+			c.Status.ClusterID)
+	}
+	return id, nil
+}
+
+// access is how the operator reaches members: with the certificate of one of them, and as root.
+func (r *Clusters) access(ctx context.Context, c *v1alpha1.QuorateCluster, member string) (a members.Access, err error) {
+	if c.Spec.TLS.Mode != objects.TLSNone {
+		secret := &corev1.Secret{}
+		name := types.NamespacedName{Namespace: c.Namespace, Name: objects.TLSSecretOf(c, member)}
+		if err := r.Read.Get(ctx, name, secret); err != nil {
+			return a, fmt.Errorf("the certificate of %s: %w", member, err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(secret.Data["ca.crt"]) {
+			return a, fmt.Errorf("the Secret %s has no authority under ca.crt", name)
+		}
+		pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+		if err != nil {
+			return a, fmt.Errorf("the Secret %s: %w", name, err)
+		}
+		a.TLS = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if c.Spec.Auth != nil {
+		a.Password, err = r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
+	}
+	return a, err
+}
+
+// password reads one from a Secret of the namespace.
+func (r *Clusters) password(ctx context.Context, c *v1alpha1.QuorateCluster, name string) (string, error) {
+	secret := &corev1.Secret{}
+	if err := r.Read.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, secret); err != nil {
+		return "", fmt.Errorf("the password in Secret %s: %w", name, err)
+	}
+	if len(secret.Data["password"]) == 0 {
+		return "", errors.New("the Secret " + name + ` has no password: put one under the key "password"`)
+	}
+	return string(secret.Data["password"]), nil
+}
+
+// node returns a node, nil if there is none of the name, also without one.
+func (r *Clusters) node(ctx context.Context, known map[string]*corev1.Node, name string) (*corev1.Node, error) {
+	if node, ok := known[name]; ok || name == "" {
+		return node, nil
+	}
+	node := &corev1.Node{}
+	err := r.Read.Get(ctx, types.NamespacedName{Name: name}, node)
+	switch {
+	case apierrors.IsNotFound(err):
+		node = nil
+	case err != nil:
+		return nil, fmt.Errorf("the node %s: %w", name, err)
+	}
+	known[name] = node
+	return node, nil
+}
+
+func want(c *v1alpha1.QuorateCluster) decide.Want {
+	w := decide.Want{Prefix: objects.Prefix(c), Members: int(c.Spec.Members), Zones: c.Spec.Zones,
+		Template: objects.Template(c),
+		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
+		KeepClaims: c.Spec.Storage.Keep}
+	if c.Spec.Recovery != nil {
+		w.Consent = &c.Spec.Recovery.AcceptLossAfter
+	}
+	return w
+}
+
+func kept(c *v1alpha1.QuorateCluster) decide.Kept {
+	k := decide.Kept{Founded: c.Status.ClusterID != "", Founders: c.Status.Founders, Serial: c.Status.Serial,
+		Dropped: c.Status.Dropped}
+	if r := c.Status.Recovery; r != nil {
+		k.Recovery = &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Accepted: r.Accepted, Done: r.Done,
+			Failed: r.Failed}
+	}
+	return k
+}
+
+func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) decide.Claim {
+	serial, _ := strconv.ParseInt(claim.Annotations[objects.AnnotationSerial], 10, 64) // one without a number is older than all
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	return decide.Claim{Member: claim.Name, Serial: serial, Zone: claim.Annotations[objects.AnnotationZone],
+		Bytes: size.Value(),
+		Used:  claim.Annotations[objects.AnnotationUsed] != "", Leaving: claim.DeletionTimestamp != nil,
+		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
+		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String()}
+}
+
+func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
+	p := decide.Pod{Member: pod.Labels[objects.LabelMember], Template: pod.Annotations[objects.AnnotationTemplate],
+		Founding: pod.Annotations[objects.AnnotationFounding] != "",
+		Recovers: pod.Labels[objects.LabelPurpose] == objects.PurposeRecover,
+		Leaving:  pod.DeletionTimestamp != nil, Succeeded: pod.Status.Phase == corev1.PodSucceeded}
+	p.Ended = p.Succeeded || pod.Status.Phase == corev1.PodFailed
+	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		p.Running = p.Running || status.State.Running != nil
+		p.Ready = p.Ready || status.Ready
+		for _, ended := range []*corev1.ContainerStateTerminated{status.State.Terminated,
+			status.LastTerminationState.Terminated} {
+			if ended != nil {
+				p.Said = cmp.Or(ended.Message, ended.Reason, p.Said)
+				break
+			}
+		}
+	}
+	since := now
+	for i := range pod.Status.Conditions {
+		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
+			p.Homeless, since = true, at.LastTransitionTime.Time
+		}
+	}
+	if pod.Spec.NodeName != "" {
+		p.NodeLost, since = nodeLost(node, now)
+		p.Draining = node != nil && node.Spec.Unschedulable
+	}
+	p.Stuck = max(0, now.Sub(since))
+	return p
+}
+
+// nodeLost tells whether a node is not ready, or gone, and since when.
+func nodeLost(node *corev1.Node, now time.Time) (bool, time.Time) {
+	if node == nil {
+		return true, time.Time{}
+	}
+	for i := range node.Status.Conditions {
+		if at := &node.Status.Conditions[i]; at.Type == corev1.NodeReady {
+			return at.Status != corev1.ConditionTrue, at.LastTransitionTime.Time
+		}
+	}
+	return false, now // it has not said yet how it is
+}

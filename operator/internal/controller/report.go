@@ -1,0 +1,198 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/doctor"
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// The conditions beside the findings of the doctor.
+const (
+	Available   = "Available"   // a leader answers: writes are taken
+	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
+	Progressing = "Progressing" // the operator does something
+)
+
+// report writes the status, if it is another one than before.
+func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, before *v1alpha1.QuorateClusterStatus,
+	a decide.Action,
+	failed error) error {
+	st := &c.Status
+	st.ObservedGeneration = c.Generation
+	st.Action = bounded(a.String(), 1024)
+	st.Endpoint = fmt.Sprintf("%s://%s.%s.svc:%d", objects.Scheme(c), c.Name, c.Namespace, objects.PortClient)
+	st.ResizeRefused = ""
+	for i := range s.observed.Claims {
+		if s.observed.Claims[i].Refused {
+			st.ResizeRefused = fmt.Sprintf("the claim %s does not grow to %s: its storage class does not allow it",
+				s.observed.Claims[i].Member, c.Spec.Storage.Size.String())
+		}
+	}
+	if s.view != nil && (s.view.Described != nil || failed == nil) {
+		membersOf(st, s)
+		lossOf(st, s)
+		conditions(st, s, c)
+	}
+	progress := metav1.Condition{Type: Progressing, Status: metav1.ConditionFalse, Reason: "Settled",
+		Message: "the cluster is as the spec wants it", ObservedGeneration: c.Generation}
+	switch {
+	case failed != nil:
+		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, "Failed", bounded(fmt.Sprintf("%s: %s", a,
+			failed), 2048)
+	case a.Kind != decide.Wait || a.Why != "":
+		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working")
+	}
+	meta.SetStatusCondition(&st.Conditions, progress)
+	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
+		return nil
+	}
+	return r.Status().Update(ctx, c)
+}
+
+// steady is how long a status stays as it is where only numbers in sentences have changed, such as for how long a member is
+// down.
+const steady = 30 * time.Second
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// ticks tells whether two statuses differ only by numbers in sentences, and one was written a moment ago.
+func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.QuorateClusterStatus) bool {
+	still := func(st *v1alpha1.QuorateClusterStatus) *v1alpha1.QuorateClusterStatus {
+		st = st.DeepCopy()
+		st.Action = digits.ReplaceAllString(st.Action, "0")
+		for i := range st.Conditions {
+			st.Conditions[i].Message = digits.ReplaceAllString(st.Conditions[i].Message, "0")
+		}
+		return st
+	}
+	now := r.Now()
+	last, known := r.told.Load(name)
+	if known && now.Sub(last.(time.Time)) < steady && same(still(before), still(after)) {
+		return true
+	}
+	r.told.Store(name, now)
+	return false
+}
+
+// membersOf tells the members as the cluster does.
+func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
+	if s.view.Described == nil {
+		st.HealthyMembers = 0
+		for i := range st.Members {
+			st.Members[i].Healthy, st.Members[i].Leader = false, false
+		}
+		return
+	}
+	st.Members, st.HealthyMembers = nil, 0
+	for _, m := range s.view.Described.GetMembers() {
+		one := v1alpha1.MemberStatus{Name: s.view.NameOf(m), ID: strconv.FormatUint(m.GetId(), 16), Role: roleOf(m),
+			Zone:  m.GetZone(),
+			Build: m.GetBuild(), Leader: m.GetLeader(), Healthy: m.GetLeader() || m.GetActive() && m.GetCaughtUp()}
+		if pod := s.pods[one.Name]; pod != nil {
+			one.Node = pod.Spec.NodeName
+		}
+		if one.Healthy && one.Role != "learner" && one.Role != "joining" {
+			st.HealthyMembers++
+		}
+		st.Members = append(st.Members, one)
+	}
+	slices.SortFunc(st.Members, func(a, b v1alpha1.MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func roleOf(m *quoratepb.Member) string {
+	return strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
+}
+
+// lossOf tells what is left while a majority is lost.
+func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
+	st.QuorumLoss = nil
+	loss := decide.LossOf(&s.observed)
+	if loss == nil {
+		return
+	}
+	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision,
+		LogIndex: loss.Survivor.Index,
+		Lost:     loss.Lost, Consent: fmt.Sprintf("spec.recovery.acceptLossAfter: %d", loss.Survivor.Revision)}
+}
+
+// conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
+// removed.
+func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateCluster) {
+	set := func(kind string, status bool, reason, message string) {
+		value := metav1.ConditionFalse
+		if status {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason,
+			Message: bounded(message, 4096), ObservedGeneration: c.Generation})
+	}
+	found := map[string]bool{}
+	for i := range s.view.Findings {
+		f := &s.view.Findings[i]
+		because := ""
+		if f.Because != "" {
+			because = "; its cause is " + string(f.Because)
+		}
+		if !found[string(f.Code)] { // findings are in the order of their importance
+			set(string(f.Code), true, reasonOf(f.Severity), f.Sentence+because+" → "+f.Cure)
+		}
+		found[string(f.Code)] = true
+	}
+	st.Conditions = slices.DeleteFunc(st.Conditions, func(at metav1.Condition) bool {
+		_, known := doctor.Known(at.Type)
+		return known && !found[at.Type]
+	})
+	if s.view.Described == nil {
+		reason, message := "NoLeader", "no leader answers"
+		if loss := st.QuorumLoss; loss != nil {
+			reason = "QuorumLost"
+			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
+				"would be lost. "+
+				"If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
+		} else if s.view.Err != nil {
+			message = s.view.Err.Error()
+		}
+		set(Available, false, reason, message)
+		set(Healthy, false, reason, message)
+		return
+	}
+	set(Available, true, "Leads", "a leader answers")
+	worst := doctor.Worst(s.view.Findings)
+	switch {
+	case len(s.view.Findings) > 0 && worst < doctor.Advice:
+		f := &s.view.Findings[0]
+		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+f.Cure)
+	case st.HealthyMembers < c.Spec.Members:
+		set(Healthy, false, "MembersMissing", fmt.Sprintf("%d of %d members work", st.HealthyMembers, c.Spec.Members))
+	default:
+		set(Healthy, true, "Well", "the doctor finds nothing above advice")
+	}
+}
+
+func reasonOf(s doctor.Severity) string {
+	switch s {
+	case doctor.CannotWrite:
+		return "CannotWrite"
+	case doctor.NextFailure:
+		return "NextFailure"
+	case doctor.SlowerThanIs:
+		return "Impaired"
+	}
+	return "Advice"
+}

@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+)
+
+// The states of a restore.
+const (
+	RestoreWaiting   = "Waiting"
+	RestoreRestoring = "Restoring"
+	RestoreDone      = "Done"
+	RestoreFailed    = "Failed"
+)
+
+// restoreLook is how often a restore looks at its cluster.
+const restoreLook = 5 * time.Second
+
+// annotationRestore names on a cluster the restore that made it, by its UID.
+const annotationRestore = "quorate.io/restore"
+
+// Restores reconciles QuorateRestore: it makes a cluster, and tells how that goes.
+type Restores struct {
+	client.Client
+	Read client.Reader
+}
+
+// SetUp adds the controller to a manager.
+func (r *Restores) SetUp(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.QuorateRestore{}).Complete(r)
+}
+
+// Reconcile takes one step for one restore.
+func (r *Restores) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	q := &v1alpha1.QuorateRestore{}
+	if err := r.Read.Get(ctx, req.NamespacedName, q); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !q.DeletionTimestamp.IsZero() || q.Status.State == RestoreDone || q.Status.State == RestoreFailed {
+		return ctrl.Result{}, nil
+	}
+	state, message, err := r.step(ctx, q)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if q.Status.State != state || q.Status.Message != message {
+		q.Status = v1alpha1.QuorateRestoreStatus{State: state, Message: bounded(message, 1024)}
+		if err := r.Status().Update(ctx, q); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: restoreLook}, nil
+}
+
+func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
+	made := &v1alpha1.QuorateCluster{}
+	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.ClusterName}, made)
+	if apierrors.IsNotFound(err) {
+		return r.make(ctx, q)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case made.Annotations[annotationRestore] != string(q.UID):
+		return RestoreFailed,
+			fmt.Sprintf("a cluster %s exists: a restore changes none. Make another restore with another clusterName",
+				made.Name), nil
+	case made.Status.ClusterID != "" && meta.IsStatusConditionTrue(made.Status.Conditions, Available):
+		return RestoreDone, fmt.Sprintf("cluster %s serves; further members join it", made.Name), nil
+	}
+	return RestoreRestoring, made.Status.Action, nil
+}
+
+// make makes the cluster like another one, with the past state, and without a backup: that would go to the place of the former.
+func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
+	like := &v1alpha1.QuorateCluster{}
+	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.Like}, like)
+	if apierrors.IsNotFound(err) {
+		return RestoreWaiting, fmt.Sprintf("there is no cluster %s to take the spec of", q.Spec.Like), nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: q.Spec.ClusterName, Namespace: q.Namespace,
+		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
+	like.Spec.DeepCopyInto(&c.Spec)
+	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore = nil, nil, q.Spec.From.DeepCopy()
+	if err := r.Create(ctx, c); err != nil {
+		if apierrors.IsInvalid(err) {
+			return RestoreFailed, err.Error(), nil
+		}
+		return "", "", err
+	}
+	return RestoreRestoring, "the cluster was made", nil
+}

@@ -1,0 +1,218 @@
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/certs"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// surroundings keeps what members need around them: services, root's password, and certificates.
+func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
+	for _, service := range objects.Services(c) {
+		if err := r.service(ctx, c, service); err != nil {
+			return fmt.Errorf("the Service %s: %w", service.Name, err)
+		}
+	}
+	if c.Spec.Auth != nil {
+		if err := r.rootPassword(ctx, c); err != nil {
+			return fmt.Errorf("root's password: %w", err)
+		}
+	}
+	switch c.Spec.TLS.Mode {
+	case objects.TLSBuiltIn:
+		return r.builtIn(ctx, c)
+	case objects.TLSCertManager:
+		return r.certManager(ctx, c)
+	}
+	return nil
+}
+
+func (r *Clusters) service(ctx context.Context, c *v1alpha1.QuorateCluster, wanted *corev1.Service) error {
+	there := &corev1.Service{}
+	err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.create(ctx, wanted, c)
+	case err != nil:
+		return err
+	case there.Labels[objects.LabelUID] != string(c.UID):
+		return fmt.Errorf("it exists and is not of this cluster: delete it, or give the cluster another name")
+	}
+	from := there.DeepCopy()
+	there.Spec.Type, there.Spec.Selector = wanted.Spec.Type, wanted.Spec.Selector
+	there.Spec.PublishNotReadyAddresses = wanted.Spec.PublishNotReadyAddresses
+	if there.Spec.Type == "" {
+		there.Spec.Type = corev1.ServiceTypeClusterIP
+	}
+	for key, value := range wanted.Annotations {
+		if there.Annotations == nil {
+			there.Annotations = map[string]string{}
+		}
+		there.Annotations[key] = value
+	}
+	if from.Spec.Type == there.Spec.Type && maps.Equal(from.Annotations, there.Annotations) &&
+		maps.Equal(from.Spec.Selector, there.Spec.Selector) &&
+		from.Spec.PublishNotReadyAddresses == there.Spec.PublishNotReadyAddresses {
+		return nil
+	}
+	return r.Patch(ctx, there, client.MergeFrom(from))
+}
+
+// rootPassword makes root's password, if nobody did.
+func (r *Clusters) rootPassword(ctx context.Context, c *v1alpha1.QuorateCluster) error {
+	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.Auth.RootPasswordSecret}
+	err := r.Read.Get(ctx, key, &corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	secret := &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name), Data: map[string][]byte{"password": []byte(rand.Text())}}
+	secret.OwnerReferences = nil // it outlives the cluster, as its claims may
+	return r.create(ctx, secret, c)
+}
+
+// membersOf are the members that have a claim: each has a certificate before it has a pod.
+func (r *Clusters) membersOf(ctx context.Context, c *v1alpha1.QuorateCluster) ([]string, error) {
+	var claims corev1.PersistentVolumeClaimList
+	err := r.Read.List(ctx, &claims, client.InNamespace(c.Namespace), client.MatchingLabels(objects.Select(c)))
+	if err != nil {
+		return nil, fmt.Errorf("list the claims: %w", err)
+	}
+	names := make([]string, len(claims.Items))
+	for i := range claims.Items {
+		names[i] = claims.Items[i].Name
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// hosts are the names in the certificate of a member: its own, and those of the services that lead to it.
+func hosts(c *v1alpha1.QuorateCluster, member string) []string {
+	out := []string{objects.Host(c, member), objects.MembersService(c) + "." + c.Namespace + ".svc", c.Name +
+		"." + c.Namespace + ".svc",
+		c.Name + "." + c.Namespace, c.Name, "localhost"}
+	return append(out, c.Spec.Exposure.Hosts...)
+}
+
+// builtIn keeps the authority and the certificates of members. Members read them anew by themselves: nothing restarts. A new
+// authority is trusted by all before it signs: certificates are renewed at the same time, and the former one stays trusted.
+func (r *Clusters) builtIn(ctx context.Context, c *v1alpha1.QuorateCluster) error {
+	authority, trusted, err := r.authority(ctx, c)
+	if err != nil {
+		return fmt.Errorf("the authority: %w", err)
+	}
+	names, err := r.membersOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, member := range names {
+		if err := r.certificate(ctx, c, member, authority, trusted); err != nil {
+			return fmt.Errorf("the certificate of %s: %w", member, err)
+		}
+	}
+	return nil
+}
+
+// authority returns the one that signs, and all that are trusted. Beside it a Secret has what clients need.
+func (r *Clusters) authority(ctx context.Context, c *v1alpha1.QuorateCluster) (certs.Pair, []byte, error) {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name + "-authority"}
+	err := r.Read.Get(ctx, key, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return certs.Pair{}, nil, err
+	}
+	fresh := err != nil
+	if !fresh && secret.Labels[objects.LabelUID] != string(c.UID) {
+		return certs.Pair{}, nil, fmt.Errorf("the Secret %s exists and is not of this cluster: delete it", key.Name)
+	}
+	pair := certs.Pair{Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
+	if !fresh && !certs.AuthorityOld(pair, r.Now()) {
+		return pair, certs.Trusted(pair.Cert, secret.Data["ca.crt"], r.Now()), nil
+	}
+	former := secret.Data["ca.crt"]
+	if pair, err = certs.NewAuthority(c.Namespace+"/"+c.Name, r.Now()); err != nil {
+		return pair, nil, err
+	}
+	trusted := certs.Trusted(pair.Cert, former, r.Now())
+	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, "ca.crt": trusted}
+	if fresh {
+		return pair, trusted, r.create(ctx, &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name), Type: corev1.SecretTypeTLS,
+			Data: data}, c)
+	}
+	secret.Data = data
+	return pair, trusted, r.Update(ctx, secret)
+}
+
+func (r *Clusters) certificate(ctx context.Context, c *v1alpha1.QuorateCluster, member string, authority certs.Pair,
+	trusted []byte) error {
+	secret := &corev1.Secret{}
+	name := objects.TLSSecretOf(c, member)
+	err := r.Read.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	fresh := err != nil
+	pair := certs.Pair{Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
+	if !fresh && certs.Due(pair, authority.Cert, hosts(c, member), r.Now()) == "" &&
+		string(secret.Data["ca.crt"]) == string(trusted) {
+		return nil
+	}
+	if fresh || certs.Due(pair, authority.Cert, hosts(c, member), r.Now()) != "" {
+		if pair, err = certs.Issue(authority, member, hosts(c, member), c.Spec.TLS.Validity.Duration, r.Now()); err != nil {
+			return err
+		}
+	}
+	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, "ca.crt": trusted}
+	if fresh {
+		made := &corev1.Secret{ObjectMeta: objects.Meta(c, name), Type: corev1.SecretTypeTLS, Data: data}
+		return r.create(ctx, made, c)
+	}
+	secret.Data = data
+	return r.Update(ctx, secret)
+}
+
+// certManager asks cert-manager for the certificates of members.
+func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) error {
+	names, err := r.membersOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, member := range names {
+		meta := objects.Meta(c, objects.TLSSecretOf(c, member))
+		wanted := &unstructured.Unstructured{}
+		wanted.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"})
+		wanted.SetName(meta.Name)
+		wanted.SetNamespace(meta.Namespace)
+		wanted.SetLabels(meta.Labels)
+		wanted.SetOwnerReferences(meta.OwnerReferences)
+		dns := []any{}
+		for _, host := range hosts(c, member) {
+			dns = append(dns, host)
+		}
+		wanted.Object["spec"] = map[string]any{"secretName": meta.Name, "commonName": member, "dnsNames": dns,
+			"usages":    []any{"server auth", "client auth"},
+			"issuerRef": map[string]any{"name": c.Spec.TLS.IssuerRef.Name, "kind": c.Spec.TLS.IssuerRef.Kind}}
+		there := &unstructured.Unstructured{}
+		there.SetGroupVersionKind(wanted.GroupVersionKind())
+		err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+		if apierrors.IsNotFound(err) {
+			err = r.Create(ctx, wanted)
+		}
+		if client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("the Certificate %s of cert-manager: %w", meta.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package decide_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/operator/internal/decide"
+)
+
+func (w *world) name(id uint64) string {
+	for name, known := range w.ids {
+		if known == id {
+			return name
+		}
+	}
+	return ""
+}
+
+// judge says which law an action breaks.
+func (w *world) judge(a decide.Action) {
+	breaks := func(format string, args ...any) {
+		w.fault = fmt.Sprintf(format, args...) + ": " + a.String()
+	}
+	recovers := w.kept.Recovery != nil && !w.kept.Recovery.Done
+	all, working := len(w.voters), w.working()
+	switch a.Kind {
+	case decide.DeletePod:
+		others := working - 1
+		if !w.voters[a.Member] || !w.up(a.Member) || recovers {
+			return
+		}
+		if !a.Evict {
+			breaks("a voter that works is stopped without asking the budget")
+		}
+		if all > 2 && others < decide.Quorum(all) || all <= 2 && others < all-1 {
+			breaks("a voter that works is stopped, and %d of %d others work", others, all)
+		}
+	case decide.Remove:
+		if w.voters[w.name(a.ID)] && !w.quorum() {
+			breaks("a voter is removed without a quorum")
+		}
+	case decide.CreateClaim:
+		if w.claims[a.Member] != nil || w.names[a.Member] && w.kept.Founded {
+			breaks("a second claim for one member")
+		}
+	case decide.CreatePod:
+		if p := w.pods[a.Member]; p != nil {
+			breaks("a second pod for one member")
+		}
+		if len(a.Names) > 0 && w.kept.Founded {
+			breaks("a pod founds a second cluster")
+		}
+	case decide.DeleteClaim:
+		if w.voters[a.Member] || w.learners[a.Member] || slices.Contains(w.kept.Dropped, a.Member) {
+			breaks("the claim of a member is deleted")
+		}
+	case decide.Recover, decide.RunRecovery:
+		if w.quorum() {
+			breaks("a cluster with a quorum is recovered")
+		}
+	}
+}
+
+// act performs an action, as the shell does: what it starts may have been done already.
+func (w *world) act(a decide.Action) {
+	w.judge(a)
+	switch a.Kind {
+	case decide.Found:
+		w.kept.Founders, w.kept.Serial = a.Names, a.Serial
+	case decide.Founded:
+		w.kept.Founded = true
+	case decide.CreateClaim:
+		w.claims[a.Member] = &decide.Claim{Member: a.Member, Serial: a.Serial, Zone: a.Zone, Bytes: w.want.Bytes}
+		w.names[a.Member] = true
+		w.kept.Serial = max(w.kept.Serial, a.Serial)
+	case decide.DeleteClaim:
+		w.claims[a.Member].Leaving = true
+	case decide.ResizeClaim:
+		w.claims[a.Member].Bytes = w.want.Bytes
+	case decide.CreatePod:
+		w.claims[a.Member].Used = true
+		w.pods[a.Member] = &decide.Pod{Member: a.Member, Template: w.want.Template, Founding: len(a.Names) > 0}
+		w.node[a.Member] = w.rand.IntN(len(w.lost))
+	case decide.DeletePod:
+		w.pods[a.Member].Leaving = true
+	case decide.Add, decide.Replace, decide.Remove:
+		if w.job == nil && w.quorum() {
+			w.nextID++
+			w.job = &job{id: w.nextID}
+			if a.Kind != decide.Remove {
+				w.job.add = a.Member
+			}
+			if a.Kind != decide.Add {
+				w.job.remove = w.name(a.ID)
+			}
+		}
+	case decide.Cancel:
+		if w.job != nil && w.job.id == a.ID {
+			w.job.cancel = true
+		}
+	case decide.Cordon, decide.Uncordon:
+		w.claims[a.Member].Cordon = a.Kind == decide.Cordon
+		w.cordoned[w.name(a.ID)] = a.Kind == decide.Cordon
+	case decide.Recover:
+		w.kept.Recovery = &decide.Recovery{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
+	case decide.RunRecovery:
+		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Running: true}
+	case decide.EndRecovery:
+		w.pods[a.Member+"-recover"].Leaving = true
+	case decide.Recovered:
+		done := *w.kept.Recovery
+		done.Done = true
+		w.kept.Recovery, w.kept.Dropped = &done, append(w.kept.Dropped, a.Names...)
+	}
+}
+
+// disturb lets one thing go wrong, or somebody want something else. With calm, only what keeps a quorum of disks.
+func (w *world) disturb() {
+	names := sorted(w.claims)
+	pick := func() string {
+		if len(names) == 0 {
+			return ""
+		}
+		return names[w.rand.IntN(len(names))]
+	}
+	// A member is harmed only while a quorum of the others is left: TestNext_quorumLoss has the other case.
+	spare := func(name string) bool {
+		others := 0
+		for voter := range w.voters {
+			if voter != name && w.disk[voter] && w.claims[voter] != nil && !w.claims[voter].Leaving && !w.lost[w.node[voter]] {
+				others++
+			}
+		}
+		return !w.voters[name] || others >= decide.Quorum(len(w.voters))
+	}
+	switch n := pick(); w.rand.IntN(9) {
+	case 0: // a claim is deleted by hand
+		if n != "" && w.kept.Founded && spare(n) {
+			w.claims[n].Leaving = true
+		}
+	case 1: // a pod is deleted by hand, or its process dies
+		if p := w.pods[n]; p != nil {
+			p.Leaving = true
+		}
+	case 2: // a node is lost, or all are well again
+		at := w.rand.IntN(len(w.lost))
+		w.lost = [4]bool{}
+		w.lost[at] = w.rand.IntN(2) == 0 && w.kept.Founded
+	case 3:
+		at := w.rand.IntN(len(w.drain))
+		w.drain = [4]bool{}
+		w.drain[at] = w.rand.IntN(2) == 0
+	case 4:
+		w.want.Template = []string{"a", "b", "bad"}[w.rand.IntN(3)]
+	case 5:
+		w.want.Members = 1 + 2*w.rand.IntN(3)
+	case 6:
+		w.want.Bytes++
+	case 7: // a member is removed by hand
+		if w.voters[n] && w.job == nil && w.quorum() && len(w.voters) > 3 && spare(n) {
+			w.nextID++
+			w.job = &job{id: w.nextID, remove: n}
+		}
+	case 8:
+		if p := w.pods[n]; p != nil && w.kept.Founded {
+			p.Running, p.Ended, p.Said = false, true, "evicted"
+		}
+	}
+}

@@ -1,0 +1,13 @@
+// Package decide says what the operator does next: one action for what is observed. It is pure, so that what its tests try
+// is what runs: it knows no Kubernetes, no clock and no network, and keeps nothing between two calls.
+//
+// The operator adds and removes no voter. It makes claims and pods, and asks the cluster for jobs, which the cluster owns,
+// resumes and refuses. The laws of the actions:
+//   - No pod of a voter that works is deleted while fewer than a quorum of the others work; with one or two voters, unless
+//     all others work.
+//   - A member has one claim and at most one pod; a name that was used is not used again.
+//   - A pod may found a cluster only while no cluster of that name was founded.
+//   - A claim is deleted only when its member was removed by a job, never when it was dropped by a recovery.
+//
+// Every action may be repeated, and the operator may die between any two.
+package decide

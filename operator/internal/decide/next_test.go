@@ -1,0 +1,283 @@
+package decide_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/operator/internal/decide"
+)
+
+// three is a cluster of three that is as it is wanted; m1 leads.
+func three() *decide.Observed {
+	o := &decide.Observed{Want: decide.Want{Prefix: "m", Members: 3, Template: "a", Bytes: 1, ReplaceAfter: 30 * time.Second},
+		Kept: decide.Kept{Founded: true, Founders: []string{"m1", "m2", "m3"}, Serial: 3}, Cluster: &decide.Cluster{}}
+	for i, name := range []string{"m3", "m2", "m1"} { // an upgrade restarts the leader last
+		o.Claims = append(o.Claims, decide.Claim{Member: name, Serial: int64(3 - i), Bytes: 1, Used: true})
+		o.Pods = append(o.Pods, decide.Pod{Member: name, Template: "a", Running: true, Ready: true})
+		o.Cluster.Members = append(o.Cluster.Members, decide.Member{ID: uint64(3 - i), Name: name, Voter: true, Started: true,
+			Active: true, CaughtUp: true, Leader: name == "m1"})
+	}
+	return o
+}
+
+// down lets the process of the i-th member be dead for a while.
+func down(o *decide.Observed, i int, silent time.Duration) {
+	m := &o.Cluster.Members[i]
+	m.Active, m.CaughtUp, m.Silent = false, false, silent
+	o.Pods[i].Ready, o.Pods[i].Running = false, false
+	o.Cluster.Blockers = append(o.Cluster.Blockers, m.Name+" is down")
+}
+
+func leaderless(o *decide.Observed) {
+	o.Cluster = nil
+	o.Answers = []decide.Answer{{Member: "m1", Index: 90, Revision: 70, Voters: []string{"m1", "m2", "m3"},
+		Members: []string{"m1", "m2", "m3"}}}
+	for i := range 2 {
+		o.Pods[i].NodeLost, o.Pods[i].Stuck, o.Pods[i].Ready = true, time.Minute, false
+	}
+}
+
+// Ensure that each situation has the action that it asks for, and no other one.
+func TestNext(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		set  func(o *decide.Observed)
+		kind decide.Kind
+		who  string
+		why  string
+	}{
+		{"all is well", func(*decide.Observed) {}, decide.Wait, "", ""},
+		{"no cluster yet", func(o *decide.Observed) { *o = decide.Observed{Want: o.Want} }, decide.Found, "", "no cluster"},
+		{"founders without claims", func(o *decide.Observed) {
+			*o = decide.Observed{Want: o.Want, Kept: decide.Kept{Founders: []string{"m1", "m2", "m3"}, Serial: 3}}
+		}, decide.CreateClaim, "m1", "founder"},
+		{"the status was removed, and members answer", func(o *decide.Observed) { o.Kept = decide.Kept{} }, decide.Founded, "", "answers"},
+		{"the status was removed, and no member runs", func(o *decide.Observed) {
+			o.Kept, o.Cluster, o.Pods = decide.Kept{}, nil, nil
+		}, decide.CreatePod, "m3", "no pod"},
+		{"the status was removed, and no leader is there yet", func(o *decide.Observed) {
+			o.Kept, o.Cluster = decide.Kept{}, nil
+		}, decide.Wait, "", "no leader answers"},
+		{"a pod is missing", func(o *decide.Observed) { o.Pods = o.Pods[1:] }, decide.CreatePod, "m3", "no pod"},
+		{"a pod is missing, and no leader", func(o *decide.Observed) { o.Pods, o.Cluster = o.Pods[1:], nil }, decide.CreatePod, "m3", ""},
+		{"a pod that leaves is waited for", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].Leaving = true
+		}, decide.Wait, "", ""},
+		{"a member is down, its node is well", func(o *decide.Observed) { down(o, 0, time.Hour) }, decide.Wait, "", ""},
+		{"its node was lost a moment ago", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].NodeLost = true
+		}, decide.Wait, "", ""},
+		{"its node is lost", func(o *decide.Observed) {
+			down(o, 0, time.Minute)
+			o.Pods[0].NodeLost = true
+		}, decide.CreateClaim, "m4", "takes the place of m3: its node is lost"},
+		{"its node is lost, and the claim is there", func(o *decide.Observed) {
+			down(o, 0, time.Minute)
+			o.Pods[0].NodeLost = true
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Serial: 4, Bytes: 1})
+		}, decide.Replace, "m4", "m3"},
+		{"its node is lost, and of the others one is down", func(o *decide.Observed) {
+			down(o, 0, time.Minute)
+			down(o, 1, time.Second)
+			o.Pods[0].NodeLost = true
+		}, decide.Wait, "", "no quorum"},
+		{"a node is drained: its claim is worth waiting for", func(o *decide.Observed) {
+			down(o, 0, time.Minute)
+			o.Pods[0].Homeless, o.Pods[0].Stuck = true, time.Minute
+		}, decide.Wait, "", ""},
+		{"no node takes it for long", func(o *decide.Observed) {
+			down(o, 0, time.Hour)
+			o.Pods[0].Homeless, o.Pods[0].Stuck = true, time.Hour
+		}, decide.CreateClaim, "m4", "no node takes it"},
+		{"a claim is deleted while the member works", func(o *decide.Observed) { o.Claims[2].Leaving = true },
+			decide.CreateClaim, "m4", "takes the place of m1"},
+		{"data that the cluster refuses", func(o *decide.Observed) { o.Cluster.Members[1].DiskLost = true },
+			decide.CreateClaim, "m4", "refuses its data"},
+		{"a change is under way", func(o *decide.Observed) {
+			o.Want.Members, o.Cluster.Jobs = 5, []decide.Job{{ID: 7, What: "replace"}}
+		}, decide.Wait, "", "replace"},
+		{"a change adds a member that has no claim", func(o *decide.Observed) {
+			o.Cluster.Jobs = []decide.Job{{ID: 7, Adds: []string{"m4"}}}
+			o.Cluster.Members = append(o.Cluster.Members, decide.Member{ID: 4, Name: "m4", Joining: true})
+		}, decide.Cancel, "m4", "claim is gone"},
+		{"a change waits for a member that is lost", func(o *decide.Observed) {
+			down(o, 0, time.Hour)
+			o.Pods[0].NodeLost = true
+			o.Cluster.Jobs = []decide.Job{{ID: 7, Removes: []uint64{2}, Quiet: time.Hour}}
+		}, decide.Cancel, "m3", "node is lost"},
+		{"more members", func(o *decide.Observed) { o.Want.Members = 5 }, decide.CreateClaim, "m4", "more"},
+		{"more members, and one is down", func(o *decide.Observed) {
+			o.Want.Members = 5
+			down(o, 0, time.Second)
+		}, decide.CreateClaim, "m4", "more"},
+		{"more members, and no quorum of them works", func(o *decide.Observed) {
+			o.Want.Members = 5
+			down(o, 0, time.Second)
+			down(o, 1, time.Second)
+		}, decide.Wait, "", "too few"},
+		{"fewer members", func(o *decide.Observed) { o.Want.Members = 1 }, decide.Remove, "m3", "fewer"},
+		{"fewer members: the one that is down", func(o *decide.Observed) {
+			o.Want.Members = 1
+			down(o, 1, time.Second)
+		}, decide.Remove, "m2", "fewer"},
+		{"fewer members, and too few work", func(o *decide.Observed) {
+			o.Want.Members = 1
+			down(o, 0, time.Second)
+			down(o, 1, time.Second)
+		}, decide.Wait, "", "too few work to remove one"},
+		{"a number is not used again, though the status has forgotten it", func(o *decide.Observed) {
+			o.Want.Members, o.Claims = 5, append(o.Claims, decide.Claim{Member: "m7", Serial: 7, Used: true, Leaving: true})
+		}, decide.CreateClaim, "m8", "more"},
+		{"a member that a recovery left out comes back", func(o *decide.Observed) {
+			o.Kept.Recovery, o.Kept.Dropped = &decide.Recovery{Done: true}, []string{"m9"}
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+		}, decide.DeletePod, "m9", "left it out"},
+		{"a member that a recovery left out gets no pod", func(o *decide.Observed) {
+			o.Kept.Recovery, o.Kept.Dropped, o.Cluster = &decide.Recovery{Done: true}, []string{"m9"}, nil
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true})
+		}, decide.Wait, "", "no leader"},
+		{"a founder that was alone gets flags with which it cannot found again", func(o *decide.Observed) {
+			o.Kept.Founders, o.Pods[1].Founding = []string{"m2"}, true
+		}, decide.DeletePod, "m2", "spec changed"},
+		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
+			decide.DeletePod, "m9", "no member any more"},
+		{"a former member's claim", func(o *decide.Observed) { o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true}) },
+			decide.DeleteClaim, "m9", "no member any more"},
+		{"a former member's claim is kept", func(o *decide.Observed) {
+			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true}), true
+		}, decide.Wait, "", ""},
+		{"another version: followers first", func(o *decide.Observed) { o.Want.Template = "b" }, decide.DeletePod, "m3", "spec changed"},
+		{"another version, the leader last", func(o *decide.Observed) {
+			o.Want.Template, o.Pods[0].Template, o.Pods[1].Template = "b", "b", "b"
+		}, decide.DeletePod, "m1", "spec changed"},
+		{"another version, and the doctor finds something", func(o *decide.Observed) {
+			o.Want.Template, o.Cluster.Blockers = "b", []string{"the disk of m2 is slow"}
+		}, decide.Wait, "", "the disk of m2 is slow"},
+		{"another version, and one is not ready yet", func(o *decide.Observed) {
+			o.Want.Template, o.Pods[0].Template, o.Pods[0].Ready = "b", "b", false
+		}, decide.Wait, "", "until m3 works"},
+		{"a version that does not start is taken back where it failed", func(o *decide.Observed) {
+			o.Pods[0].Template = "broken"
+			down(o, 0, time.Minute)
+		}, decide.DeletePod, "m3", "does not run"},
+		{"a node is drained: leadership leaves", func(o *decide.Observed) { o.Pods[2].Draining = true }, decide.Cordon, "m1", "drained"},
+		{"a node is drained no more", func(o *decide.Observed) {
+			o.Claims[2].Cordon, o.Cluster.Members[2].Cordoned = true, true
+		}, decide.Uncordon, "m1", "no more"},
+		{"a cordon of somebody else's stays", func(o *decide.Observed) { o.Cluster.Members[2].Cordoned = true }, decide.Wait, "", ""},
+		{"claims grow", func(o *decide.Observed) { o.Want.Bytes = 2 }, decide.ResizeClaim, "m3", ""},
+		{"claims that do not grow keep nothing waiting", func(o *decide.Observed) {
+			o.Want.Bytes, o.Want.Template = 2, "b"
+			for i := range o.Claims {
+				o.Claims[i].Refused = true
+			}
+		}, decide.DeletePod, "m3", ""},
+		{"no leader, and nodes may come back", leaderless, decide.Wait, "", "see status.quorumLoss"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := three()
+			row.set(o)
+			a := decide.Next(o)
+			if a.Kind != row.kind || row.who != "" && a.Member != row.who || !strings.Contains(a.Why, row.why) {
+				t.Errorf("got %q (%s), want %s %s …%s…", a, a.Kind, row.kind, row.who, row.why)
+			}
+		})
+	}
+}
+
+// Ensure that a majority that is lost is given up only with a consent to what the best survivor lacks, once for each.
+func TestNext_quorumLoss(t *testing.T) {
+	consent := func(revision int64) func(o *decide.Observed) {
+		return func(o *decide.Observed) { o.Want.Consent = &revision }
+	}
+	for _, row := range []struct {
+		name string
+		set  func(o *decide.Observed)
+		kind decide.Kind
+		why  string
+	}{
+		{"without a consent", func(*decide.Observed) {}, decide.Wait, "at revision 70"},
+		{"with one", consent(70), decide.Recover, "m1"},
+		{"with one to more", consent(10), decide.Recover, "m1"},
+		{"with one to less than is lost", consent(71), decide.Wait, "more would be lost"},
+		{"with one that was used", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.Recovery = &decide.Recovery{Survivor: "m2", Accepted: 70, Done: true}
+		}, decide.Wait, "used already"},
+		{"a lost member answers", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
+		}, decide.Wait, "no leader"},
+		{"no survivor answers", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Answers = nil
+		}, decide.Wait, "no leader"},
+		{"a node was lost a moment ago", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Pods[0].Stuck = time.Second
+		}, decide.Wait, "no leader"},
+		{"a leader is there", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Cluster = three().Cluster
+		}, decide.CreateClaim, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := three()
+			leaderless(o)
+			row.set(o)
+			if o.Cluster != nil {
+				o.Cluster.Members[0].Active, o.Cluster.Members[0].Silent = false, time.Hour
+			}
+			if a := decide.Next(o); a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
+				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
+			}
+		})
+	}
+}
+
+// Ensure that a recovery stops all members, runs the command once, and is carried on from wherever the operator died; members that it
+// leaves out stay stopped, and keep their claims.
+func TestNext_recovery(t *testing.T) {
+	w := newWorld(1, 3)
+	for range 40 {
+		w.act(decide.Next(w.observe()))
+		w.advance()
+	}
+	if !w.asWanted() {
+		t.Fatalf("the cluster does not begin: %v", decide.Next(w.observe()))
+	}
+	lost := sorted(w.voters)[:2]
+	for _, name := range lost {
+		w.lost[0], w.node[name] = true, 0
+	}
+	survivor := sorted(w.voters)[2]
+	w.node[survivor] = 1
+	revision := w.revision
+	if a := decide.Next(w.observe()); a.Kind != decide.Wait {
+		t.Fatalf("without a consent: %v", a)
+	}
+	w.want.Consent = &revision
+	for range 200 {
+		a := decide.Next(w.observe())
+		for range w.rand.IntN(3) { // the operator dies before it, or does it twice
+			if w.observe(); decide.Next(w.observe()).String() == a.String() {
+				w.act(a)
+			}
+		}
+		w.advance()
+		if w.fault != "" {
+			t.Fatal(w.fault)
+		}
+	}
+	if len(w.voters) != 3 || w.working() != 3 || !w.voters[survivor] || !w.kept.Recovery.Done {
+		t.Errorf("voters %v, of which %d work, recovery %+v", w.voters, w.working(), w.kept.Recovery)
+	}
+	for _, name := range lost {
+		if w.claims[name] == nil || w.voters[name] || w.pods[name] != nil && !w.pods[name].Leaving {
+			t.Errorf("%s: its claim is gone, or it runs", name)
+		}
+	}
+}

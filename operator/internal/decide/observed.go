@@ -1,0 +1,214 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Observed is everything that a decision depends on.
+type Observed struct {
+	Want   Want
+	Kept   Kept
+	Claims []Claim
+	Pods   []Pod
+	// Cluster is what a leader told; nil: none was reached.
+	Cluster *Cluster
+	// Answers are what single members told of themselves while there is no leader.
+	Answers []Answer
+}
+
+// Want is how the cluster shall be.
+type Want struct {
+	Prefix       string // of the names of members: no other cluster has it, also no former one of the same name
+	Members      int
+	Zones        []string
+	Template     string // of a member's pod: a hash of what a restart would change
+	Bytes        int64  // of a claim
+	ReplaceAfter time.Duration
+	Restore      bool   // the founder begins with a past state
+	Consent      *int64 // revision; nil: none was given
+	KeepClaims   bool
+}
+
+func (w *Want) name(serial int64) string { return fmt.Sprintf("%s%d", w.Prefix, serial) }
+
+// Kept is what the operator remembers in the status.
+type Kept struct {
+	Founded  bool
+	Founders []string
+	Serial   int64
+	Recovery *Recovery
+	Dropped  []string
+}
+
+// Recovery is that of a survivor after the loss of a majority.
+type Recovery struct {
+	Survivor string
+	Leaves   []string // are removed for ever
+	Accepted int64
+	Done     bool
+	Failed   string
+}
+
+// Claim is a claim to storage, and the identity of a member: it has the member's name.
+type Claim struct {
+	Member  string
+	Serial  int64
+	Zone    string
+	Bytes   int64 // that were asked for
+	Used    bool  // a pod was made for it
+	Leaving bool  // it was deleted, and goes once no pod uses it
+	Cordon  bool  // the operator cordons the member, since its node is drained
+	Refused bool  // it does not grow
+}
+
+// Pod is a pod of a member.
+type Pod struct {
+	Member    string
+	Template  string
+	Founding  bool // it may found a cluster
+	Recovers  bool // it is no member, but the command that recovers one
+	Running   bool
+	Ready     bool
+	Leaving   bool // it was deleted
+	Ended     bool // its containers ended and start no more
+	Succeeded bool // they ended well
+	Said      string
+	NodeLost  bool // its node is not ready, or gone
+	Homeless  bool // no node takes it
+	Draining  bool // its node is cordoned
+	// Stuck is for how long it has been as NodeLost or Homeless say.
+	Stuck time.Duration
+}
+
+// Cluster is what the cluster tells of itself.
+type Cluster struct {
+	Members []Member // in the order in which an upgrade restarts them
+	Jobs    []Job    // that have not ended
+	Joint   bool
+	// Blockers are reasons not to restart a member that works, as `quorate upgrade plan` and the doctor tell them.
+	Blockers []string
+}
+
+// Member is one of the configuration.
+type Member struct {
+	ID       uint64
+	Name     string
+	Voter    bool
+	Joining  bool // becomes a voter once it has caught up
+	Started  bool
+	Active   bool
+	CaughtUp bool
+	Leader   bool
+	Cordoned bool
+	Silent   time.Duration // since the leader heard it
+	DiskLost bool          // the cluster refuses it for its data: they are lost, older, or differ
+}
+
+// works tells whether the member counts for a quorum now.
+func (m *Member) works() bool { return m.Voter && m.Active && (m.CaughtUp || m.Leader) }
+
+// Job is a change of members that the cluster makes.
+type Job struct {
+	ID        uint64
+	Cancelled bool          // it was asked to stop
+	Quiet     time.Duration // since it moved
+	Removes   []uint64
+	Adds      []string
+	What      string // for people
+}
+
+// Answer is what a member tells of itself.
+type Answer struct {
+	Member   string
+	Term     uint64 // of its log's last entry as far as it is known
+	Index    int64
+	Revision int64
+	Voters   []string // of the configuration that it knows
+	Members  []string // the voters and the learners
+}
+
+// Quorum of so many voters.
+func Quorum(voters int) int { return voters/2 + 1 }
+
+func (o *Observed) claim(member string) *Claim {
+	if i := slices.IndexFunc(o.Claims, func(c Claim) bool { return c.Member == member }); i >= 0 {
+		return &o.Claims[i]
+	}
+	return nil
+}
+
+func (o *Observed) pod(member string) *Pod {
+	i := slices.IndexFunc(o.Pods, func(p Pod) bool { return p.Member == member && !p.Recovers })
+	if i >= 0 {
+		return &o.Pods[i]
+	}
+	return nil
+}
+
+func (c *Cluster) member(name string) *Member {
+	if i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
+		return &c.Members[i]
+	}
+	return nil
+}
+
+// named tells whether the member is in the configuration, or a job adds it.
+func (c *Cluster) named(name string) bool {
+	return c.member(name) != nil || slices.ContainsFunc(c.Jobs, func(j Job) bool { return slices.Contains(j.Adds, name) })
+}
+
+// voters returns how many vote, and how many of them work.
+func (c *Cluster) voters() (all, work int) {
+	for i := range c.Members {
+		if m := &c.Members[i]; m.Voter {
+			all++
+			if m.works() {
+				work++
+			}
+		}
+	}
+	return all, work
+}
+
+// MayTake tells whether the process of a member may be stopped: a quorum of the voters works without it. Of one or two
+// voters each may, if all others work: their restart stops writes for a moment, whatever the order.
+func (c *Cluster) MayTake(m *Member) bool {
+	all, work := c.voters()
+	if !m.Voter {
+		return !c.Joint
+	}
+	others := work
+	if m.works() {
+		others--
+	}
+	if all <= 2 {
+		return others == all-1
+	}
+	return others >= Quorum(all) && !c.Joint
+}
+
+func zoneAt(zones []string, i int) string {
+	if len(zones) == 0 {
+		return ""
+	}
+	return zones[i%len(zones)]
+}
+
+// emptiestZone is the wanted zone with the fewest members, leaving one of them out of the count.
+func (o *Observed) emptiestZone(but string) string {
+	best, least := "", -1
+	for _, zone := range o.Want.Zones {
+		count := 0
+		for i := range o.Claims {
+			if c := &o.Claims[i]; c.Zone == zone && c.Member != but && !c.Leaving && o.Cluster.named(c.Member) {
+				count++
+			}
+		}
+		if least < 0 || count < least {
+			best, least = zone, count
+		}
+	}
+	return best
+}

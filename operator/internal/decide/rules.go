@@ -1,0 +1,241 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+)
+
+// founding makes the claims and pods of the founders, and notes when they have founded the cluster.
+func founding(o *Observed) *Action {
+	if o.Kept.Founded {
+		return nil
+	}
+	if o.Cluster != nil {
+		return &Action{Kind: Founded, Why: "the cluster answers"}
+	}
+	if o.forgotten() {
+		return nil
+	}
+	if len(o.Kept.Founders) == 0 {
+		n := o.Want.Members
+		if o.Want.Restore {
+			n = 1 // the others get the restored state from it
+		}
+		names, serial := []string{}, o.serial()
+		for i := range n {
+			names = append(names, o.Want.name(serial+1+int64(i)))
+		}
+		return &Action{Kind: Found, Names: names, Serial: serial + int64(n), Why: "there is no cluster yet"}
+	}
+	first := o.Kept.Serial - int64(len(o.Kept.Founders)) + 1
+	for i, name := range o.Kept.Founders {
+		if c := o.claim(name); c == nil {
+			return &Action{Kind: CreateClaim, Member: name, Serial: first + int64(i), Zone: zoneAt(o.Want.Zones, i),
+				Why: "a founder needs a disk"}
+		}
+	}
+	for _, name := range o.Kept.Founders {
+		switch p := o.pod(name); {
+		case o.claim(name).Leaving:
+			return wait("the claim of %s was deleted before the cluster was founded: it is made again once it is gone", name)
+		case p == nil:
+			return &Action{Kind: CreatePod, Member: name, Names: o.Kept.Founders, Why: "it founds the cluster"}
+		case !p.Leaving && !p.Ready && p.Template != o.Want.Template:
+			return &Action{Kind: DeletePod, Member: name, Why: "the spec changed before the cluster was founded"}
+		case p.Ended && !p.Leaving:
+			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
+		}
+	}
+	return wait("the founders %v have not met yet", o.Kept.Founders)
+}
+
+// forgotten tells whether there are members of whom the status knows nothing, as after somebody has removed it: they are started, and
+// nothing is founded beside them.
+func (o *Observed) forgotten() bool {
+	return len(o.Kept.Founders) == 0 && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Used })
+}
+
+// restoreProcesses makes the pod of each member that has a claim and no pod, and takes away what will never run again. It stops
+// nothing that works.
+func restoreProcesses(o *Observed) *Action {
+	if !o.Kept.Founded && !o.forgotten() {
+		return nil
+	}
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if slices.Contains(o.Kept.Dropped, c.Member) || !o.belongs(c) {
+			continue
+		}
+		switch p := o.pod(c.Member); {
+		case p == nil && !c.Leaving:
+			return &Action{Kind: CreatePod, Member: c.Member, Why: "it has no pod"}
+		case p == nil || p.Leaving:
+		case p.Ended:
+			return &Action{Kind: DeletePod, Member: c.Member, Why: "its pod ended: " + p.Said}
+		case !p.Running && p.Template != o.Want.Template && !p.NodeLost:
+			return &Action{Kind: DeletePod, Member: c.Member, Why: "it does not run, and the spec changed"}
+		}
+	}
+	return nil
+}
+
+// belongs tells whether a process may run on a claim: while nobody knows the members, on each that had one before.
+func (o *Observed) belongs(c *Claim) bool {
+	if o.Cluster == nil {
+		return c.Used
+	}
+	return o.Cluster.named(c.Member)
+}
+
+// lostNewcomers takes back members that were added, do not vote yet, and will not come: the job that adds one would wait
+// for it.
+func lostNewcomers(o *Observed) *Action {
+	for i := range o.Cluster.Members {
+		m := &o.Cluster.Members[i]
+		c, p := o.claim(m.Name), o.pod(m.Name)
+		why := ""
+		switch {
+		case m.Voter:
+		case c == nil || c.Leaving:
+			why = "it was added, and its claim is gone"
+		case !m.Active && p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter:
+			why = "it was added, and its node is lost"
+		}
+		if why == "" {
+			continue
+		}
+		for _, job := range o.Cluster.Jobs {
+			if slices.Contains(job.Adds, m.Name) {
+				if job.Cancelled {
+					return wait("the job that adds %s is cancelled", m.Name)
+				}
+				return &Action{Kind: Cancel, Member: m.Name, ID: job.ID, Why: why}
+			}
+		}
+		return &Action{Kind: Remove, Member: m.Name, ID: m.ID, Why: why}
+	}
+	return nil
+}
+
+// jobs waits for those that the cluster makes. One that has not moved for long while another member is lost is cancelled, where
+// that is possible: it may wait for just that member.
+func jobs(o *Observed) *Action {
+	for _, job := range o.Cluster.Jobs {
+		for i := range o.Cluster.Members {
+			m := &o.Cluster.Members[i]
+			why := o.lost(m)
+			if why != "" && !job.Cancelled && job.Quiet >= homeless*o.Want.ReplaceAfter && !slices.Contains(job.Removes, m.ID) {
+				return &Action{Kind: Cancel, Member: m.Name, ID: job.ID, Why: why + ", and the change waits: " + job.What}
+			}
+		}
+	}
+	if len(o.Cluster.Jobs) > 0 {
+		return wait("the cluster makes a change: %s", o.Cluster.Jobs[0].What)
+	}
+	if o.Cluster.Joint {
+		return wait("the cluster changes its voters")
+	}
+	return nil
+}
+
+// leavers deletes pods and claims of members that were removed.
+func leavers(o *Observed) *Action {
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if !p.Recovers && !p.Leaving && !o.Cluster.named(p.Member) && !slices.Contains(o.Kept.Dropped, p.Member) {
+			return &Action{Kind: DeletePod, Member: p.Member, Why: "it is no member any more"}
+		}
+	}
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if c.Used && !c.Leaving && !o.Cluster.named(c.Member) && !slices.Contains(o.Kept.Dropped, c.Member) &&
+			!o.Want.KeepClaims && o.pod(c.Member) == nil {
+			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "it is no member any more"}
+		}
+	}
+	return nil
+}
+
+// lost says why a member will not come back by itself; empty: it may.
+func (o *Observed) lost(m *Member) string {
+	c, p := o.claim(m.Name), o.pod(m.Name)
+	switch {
+	case c == nil:
+		return "its claim is gone"
+	case c.Leaving:
+		return "its claim was deleted"
+	case m.DiskLost:
+		return "the cluster refuses its data"
+	case p == nil || m.works() || m.Silent < o.Want.ReplaceAfter:
+	case p.NodeLost:
+		return "its node is lost"
+	case p.Homeless && p.Stuck >= homeless*o.Want.ReplaceAfter:
+		return "no node takes it"
+	}
+	return ""
+}
+
+// homeless is how many times as long a member without a place is waited for: a node that is drained is mostly back soon, and a
+// claim of its disk is worth more than a copy.
+const homeless = 10
+
+// lostMembers lets a new member take the place of one that will not come back, if the others are a quorum.
+func lostMembers(o *Observed) *Action {
+	all, work := o.Cluster.voters()
+	for i := range o.Cluster.Members {
+		m := &o.Cluster.Members[i]
+		why := o.lost(m)
+		if why == "" || !m.Voter {
+			continue
+		}
+		others := work
+		if m.works() {
+			others--
+		}
+		if others < Quorum(all) && !(m.works() && work == all) {
+			return wait("%s is lost (%s), and the others are no quorum: %d of %d voters work", m.Name, why, work, all)
+		}
+		if all > o.Want.Members && all > 1 {
+			return &Action{Kind: Remove, Member: m.Name, ID: m.ID, Why: why + ", and fewer members are wanted"}
+		}
+		return o.newcomer(Action{Kind: Replace, ID: m.ID, Why: fmt.Sprintf("it takes the place of %s: %s", m.Name, why)},
+			m.Name)
+	}
+	return nil
+}
+
+// spares deletes claims that were made for members that are not wanted any more.
+func spares(o *Observed) *Action {
+	for i := range o.Claims {
+		if c := &o.Claims[i]; !c.Used && !c.Leaving && !o.Cluster.named(c.Member) && o.pod(c.Member) == nil {
+			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "no member needs it"}
+		}
+	}
+	return nil
+}
+
+// newcomer returns the action for a claim that is not used yet, or the claim first. The zone is that of the member that
+// goes, if one does and its zone is still wanted.
+func (o *Observed) newcomer(a Action, instead string) *Action {
+	for i := range o.Claims {
+		if c := &o.Claims[i]; !c.Used && !c.Leaving && !o.Cluster.named(c.Member) {
+			a.Member = c.Member
+			return &a
+		}
+	}
+	zone := o.emptiestZone(instead)
+	if c := o.claim(instead); c != nil && slices.Contains(o.Want.Zones, c.Zone) {
+		zone = c.Zone
+	}
+	serial := o.serial() + 1
+	return &Action{Kind: CreateClaim, Member: o.Want.name(serial), Serial: serial, Zone: zone, Why: a.Why}
+}
+
+// serial is the last number that a member had.
+func (o *Observed) serial() int64 {
+	serial := o.Kept.Serial
+	for i := range o.Claims {
+		serial = max(serial, o.Claims[i].Serial)
+	}
+	return serial
+}

@@ -1,0 +1,26 @@
+package members
+
+import (
+	"strings"
+	"testing"
+)
+
+// Ensure that a page of metrics is read whatever else is there, and that one which lacks something, or tells nonsense, tells nothing.
+func TestGaugeOf(t *testing.T) {
+	page := `# HELP etcd_server_id 1 for this member's id.
+etcd_server_id{server_id="44d7f52f9631df6"} 1
+etcd_server_proposals_applied_total 626
+other_metric{a="b c"} 7
+etcd_debugging_mvcc_current_revision 615
+`
+	got := gaugeOf("m1", strings.NewReader(page))
+	if got == nil || *got != (Gauge{Member: "m1", ID: "44d7f52f9631df6", Applied: 626, Revision: 615}) {
+		t.Fatalf("%+v", got)
+	}
+	for _, bad := range []string{"", strings.Replace(page, "615", "-1", 1), strings.Replace(page, "615", "NaN", 1),
+		strings.Replace(page, "626", "x", 1), strings.Replace(page, "etcd_server_id{", "x{", 1), strings.Repeat("x", 1<<20)} {
+		if got := gaugeOf("m1", strings.NewReader(bad)); got != nil {
+			t.Errorf("%.40q: %+v", bad, got)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package members
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// patience bounds each question to a member, and mostAnswer the bytes of an answer.
+const (
+	patience   = 3 * time.Second
+	mostAnswer = 4 << 20
+)
+
+// Seat is where the process of a member runs.
+type Seat struct {
+	Member  string
+	Address string // of the pod
+	Host    string // in its certificate
+}
+
+// Access is how members are reached.
+type Access struct {
+	TLS      *tls.Config // nil: not encrypted
+	Password string      // of root; empty: no users
+}
+
+// Group are the members that can be asked. Close it.
+type Group struct {
+	seats []Seat
+	conns []*grpc.ClientConn
+	token func(ctx context.Context, conn *grpc.ClientConn) (context.Context, error)
+}
+
+// Open makes connections to the seats. It waits for none.
+func Open(seats []Seat, a Access) (*Group, error) {
+	g := &Group{}
+	for _, seat := range seats {
+		creds := insecure.NewCredentials()
+		if a.TLS != nil {
+			own := a.TLS.Clone()
+			own.ServerName = seat.Host
+			creds = credentials.NewTLS(own)
+		}
+		address := net.JoinHostPort(seat.Address, strconv.Itoa(objects.PortClient))
+		conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds), grpc.WithNoProxy(),
+			grpc.WithAuthority(seat.Host), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)))
+		if err != nil {
+			g.Close()
+			return nil, fmt.Errorf("the address %s of %s: %w", seat.Address, seat.Member, err)
+		}
+		g.seats, g.conns = append(g.seats, seat), append(g.conns, conn)
+	}
+	g.token = (&login{password: a.Password}).with
+	return g, nil
+}
+
+// Close ends the connections.
+func (g *Group) Close() {
+	for _, conn := range g.conns {
+		_ = conn.Close()
+	}
+}
+
+// login gets root's token once a group: members share it.
+type login struct {
+	sync.Mutex
+	password string
+	token    string
+}
+
+func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
+	if l.password == "" {
+		return ctx, nil
+	}
+	l.Lock()
+	defer l.Unlock()
+	if l.token == "" {
+		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: "root",
+			Password: l.password})
+		switch {
+		case isNotEnabled(err):
+			return ctx, nil
+		case err != nil:
+			return ctx, fmt.Errorf("log in as root: %w", err)
+		}
+		l.token = answer.Token
+	}
+	return metadata.AppendToOutgoingContext(ctx, "token", l.token), nil
+}
+
+// each asks all members at once, and returns what they answered in the order of the seats, with the errors of the others.
+func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.ClientConn) (T, error)) ([]T, []int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	got, errs := make([]T, len(g.conns)), make([]error, len(g.conns))
+	var all sync.WaitGroup
+	for i, conn := range g.conns {
+		all.Go(func() {
+			with, err := g.token(ctx, conn)
+			if err == nil {
+				got[i], err = ask(with, conn)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", g.seats[i].Member, err)
+			}
+		})
+	}
+	all.Wait()
+	var answered []int
+	for i, err := range errs {
+		if err == nil {
+			answered = append(answered, i)
+		}
+	}
+	return got, answered, errors.Join(errs...)
+}
+
+// any asks one member after the other until one answers.
+func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+	var errs []error
+	for i, conn := range g.conns {
+		asking, cancel := context.WithTimeout(ctx, patience)
+		with, err := g.token(asking, conn)
+		if err == nil {
+			err = ask(with, conn)
+		}
+		cancel()
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", g.seats[i].Member, err))
+	}
+	if len(errs) == 0 {
+		return errors.New("no member has an address yet")
+	}
+	return errors.Join(errs...)
+}
+
+func isNotEnabled(err error) bool {
+	return status.Code(err) == codes.FailedPrecondition &&
+		status.Convert(err).Message() == "etcdserver: authentication is not enabled"
+}

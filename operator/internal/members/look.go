@@ -1,0 +1,195 @@
+package members
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/upgrade"
+	"github.com/quorate/quorate/internal/doctor"
+	"github.com/quorate/quorate/operator/internal/decide"
+)
+
+// View is what the members tell.
+type View struct {
+	// Described is the leader's answer; nil: no leader was reached, and Answers tells what single members know.
+	Described *quoratepb.Cluster
+	Jobs      []*quoratepb.Job // that have not ended
+	Findings  []doctor.Finding
+	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
+	// know yet, and counts for no quorum that they lead.
+	Apart   []string
+	Answers []decide.Answer
+	// Err is why members did not answer; some may have.
+	Err error
+}
+
+// Look asks the members of the cluster with an id; 0: it is not known yet.
+func (g *Group) Look(ctx context.Context, cluster uint64) *View {
+	v := &View{}
+	described, answered, err := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Cluster, error) {
+		answer, err := quoratepb.NewMembershipClient(conn).Describe(ctx, &quoratepb.DescribeRequest{})
+		return answer.GetCluster(), err
+	})
+	v.Err = err
+	answered = slices.DeleteFunc(answered, func(i int) bool {
+		d := described[i]
+		return d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster
+	})
+	if len(answered) == 0 {
+		v.Answers = g.answers(ctx, cluster)
+		return v
+	}
+	best := slices.MaxFunc(answered, func(a, b int) int {
+		x, y := described[a], described[b]
+		return cmp.Or(cmp.Compare(x.GetTerm(), y.GetTerm()), cmp.Compare(x.GetConfig().GetIndex(), y.GetConfig().GetIndex()))
+	})
+	conn := g.conns[best]
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	asking, err = g.token(asking, conn)
+	if err != nil {
+		v.Err = err
+		return v
+	}
+	jobs, err := quoratepb.NewMembershipClient(conn).ListJobs(asking, &quoratepb.ListJobsRequest{})
+	if err != nil {
+		v.Err = fmt.Errorf("the jobs of the cluster: %w", err)
+		return v
+	}
+	for _, job := range jobs.GetJobs() {
+		if job.GetState() == "queued" || job.GetState() == "running" {
+			v.Jobs = append(v.Jobs, job)
+		}
+	}
+	v.Described = described[best]
+	collected, err := quoratepb.NewDoctorClient(conn).Collect(asking, &quoratepb.CollectRequest{})
+	if err != nil {
+		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs,
+			Sentence: "the doctor could not be asked: " + err.Error(), Cure: "quorate doctor"}}
+		return v
+	}
+	collected = doctor.Trimmed(collected)
+	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
+	return v
+}
+
+// Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
+// tell.
+func Apart(c *quoratepb.Cluster, collected *quoratepb.Collected) (out []string) {
+	told := map[uint64]*quoratepb.Observation{}
+	for _, m := range collected.GetMembers() {
+		if o := m.GetObservation(); o != nil {
+			told[o.GetMemberId()] = o
+		}
+	}
+	for _, m := range c.GetMembers() {
+		o := told[m.GetId()]
+		if !votes(m) {
+			continue
+		}
+		if o == nil {
+			out = append(out, m.GetName()+" did not say whom it reaches")
+			continue
+		}
+		for _, other := range c.GetMembers() {
+			reaches := slices.ContainsFunc(o.GetPeers(), func(p *quoratepb.ObservedPeer) bool {
+				return p.GetId() == other.GetId() && p.GetConnected()
+			})
+			if votes(other) && other.GetId() != m.GetId() && !reaches {
+				out = append(out, m.GetName()+" has no connection to "+other.GetName()+" yet")
+			}
+		}
+	}
+	return out
+}
+
+// answers is what each member tells of its own log.
+func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answer) {
+	got, answered, _ := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Observation, error) {
+		return quoratepb.NewDoctorClient(conn).Observe(ctx, &quoratepb.ObserveRequest{})
+	})
+	for _, i := range answered {
+		o := got[i]
+		if cluster != 0 && o.GetClusterId() != cluster || o.GetName() != g.seats[i].Member ||
+			o.GetCore().GetSuperseded() != "" {
+			continue
+		}
+		a := decide.Answer{Member: o.GetName(), Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
+		for _, m := range o.GetConfig().GetMembers() {
+			a.Members = append(a.Members, m.GetName())
+			if m.GetVoter() || m.GetOutgoing() {
+				a.Voters = append(a.Voters, m.GetName())
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Cluster is the view as decisions take it; nil: no leader was reached.
+func (v *View) Cluster() *decide.Cluster {
+	if v.Described == nil {
+		return nil
+	}
+	c := &decide.Cluster{Joint: v.Described.GetJoint(), Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
+	lost := map[string]bool{}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Severity < doctor.Advice && doctor.OfBuild(f.Code) {
+			c.Blockers = append(c.Blockers, f.Sentence)
+		}
+		if f.Code == doctor.DiskLost || f.Code == doctor.MemberCorrupt {
+			for _, name := range f.Members {
+				lost[name] = true
+			}
+		}
+	}
+	for _, m := range upgrade.Order(v.Described) {
+		c.Members = append(c.Members, decide.Member{ID: m.GetId(), Name: v.NameOf(m), Voter: votes(m), Joining: joins(m),
+			Started: m.GetStarted(), Active: m.GetActive() || m.GetLeader(), CaughtUp: m.GetCaughtUp(), Leader: m.GetLeader(),
+			Cordoned: m.GetCordoned(), Silent: time.Duration(m.GetSilentMs()) * time.Millisecond, DiskLost: lost[m.GetName()]})
+	}
+	now := time.Now().UnixMilli()
+	for _, job := range v.Jobs {
+		j := decide.Job{ID: job.GetId(), Cancelled: job.GetCancelAsked(), Removes: job.GetSpec().GetRemove(),
+			Quiet: time.Duration(now-job.GetUpdatedMs()) * time.Millisecond,
+			What:  strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
+		for _, add := range job.GetSpec().GetAdd() {
+			j.Adds = append(j.Adds, add.GetName())
+		}
+		c.Jobs = append(c.Jobs, j)
+	}
+	return c
+}
+
+// NameOf is a member's name. One that has not started yet is called as the job that adds it says.
+func (v *View) NameOf(m *quoratepb.Member) string {
+	if m.GetName() != "" {
+		return m.GetName()
+	}
+	for _, job := range v.Jobs {
+		for i, id := range job.GetNewcomers() {
+			if id == m.GetId() && i < len(job.GetSpec().GetAdd()) {
+				return job.GetSpec().GetAdd()[i].GetName()
+			}
+		}
+	}
+	return ""
+}
+
+func votes(m *quoratepb.Member) bool {
+	switch m.GetRole() {
+	case quoratepb.Role_ROLE_VOTER, quoratepb.Role_ROLE_INCOMING, quoratepb.Role_ROLE_OUTGOING, quoratepb.Role_ROLE_DEMOTING:
+		return true
+	}
+	return false
+}
+
+func joins(m *quoratepb.Member) bool { return m.GetRole() == quoratepb.Role_ROLE_JOINING }

@@ -1,0 +1,82 @@
+package objects_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+func cluster(change func(*v1alpha1.QuorateClusterSpec)) *v1alpha1.QuorateCluster {
+	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "kv", Namespace: "ns", UID: "u"}}
+	c.Spec.Image, c.Spec.TLS.Mode = "quorate", objects.TLSBuiltIn
+	if change != nil {
+		change(&c.Spec)
+	}
+	return c
+}
+
+// Ensure that the template changes with what a restart would change, and with nothing else: any other change restarts every member.
+func TestTemplate(t *testing.T) {
+	before := objects.Template(cluster(nil))
+	for _, row := range []struct {
+		name   string
+		change func(*v1alpha1.QuorateClusterSpec)
+		same   bool
+	}{
+		{"version", func(s *v1alpha1.QuorateClusterSpec) { s.Version = "2" }, false},
+		{"flag", func(s *v1alpha1.QuorateClusterSpec) { s.Args = []string{"--memory=1GiB"} }, false},
+		{"place of the backup", func(s *v1alpha1.QuorateClusterSpec) { s.Backup = &v1alpha1.Backup{Place: "s3://b/p"} }, false},
+		{"clients show certificates", func(s *v1alpha1.QuorateClusterSpec) { s.TLS.VerifyClients = true }, false},
+		{"members", func(s *v1alpha1.QuorateClusterSpec) { s.Members = 5 }, true},
+		{"consent", func(s *v1alpha1.QuorateClusterSpec) { s.Recovery = &v1alpha1.Recovery{} }, true},
+		{"users", func(s *v1alpha1.QuorateClusterSpec) { s.Auth = &v1alpha1.Auth{RootPasswordSecret: "r"} }, true},
+		{"hosts in certificates", func(s *v1alpha1.QuorateClusterSpec) { s.Exposure.Hosts = []string{"x"} }, true},
+		{"zones", func(s *v1alpha1.QuorateClusterSpec) { s.Zones = []string{"a"} }, true},
+		{"restore", func(s *v1alpha1.QuorateClusterSpec) { s.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p"} }, true},
+	} {
+		if got := objects.Template(cluster(row.change)) == before; got != row.same {
+			t.Errorf("%s: the same template: %v", row.name, got)
+		}
+	}
+}
+
+// Ensure that a member listens at its own address only, and that clients are asked for certificates only where they shall be: the
+// authority alone makes a member ask.
+func TestPod(t *testing.T) {
+	pod := objects.Pod(cluster(nil), "kv-1", "z1", nil)
+	args := strings.Join(pod.Spec.Containers[0].Args, " ")
+	for _, want := range []string{"--zone=z1", "--listen-peer-urls=https://$(POD_IP):2380", "--peer-client-cert-auth",
+		"--initial-advertise-peer-urls=https://kv-1.kv-members.ns.svc:2380", "--join=https://kv-members.ns.svc:2380"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("no %s in %s", want, args)
+		}
+	}
+	if strings.Contains(args, " --trusted-ca-file") || pod.Spec.NodeSelector[corev1.LabelTopologyZone] != "z1" || pod.Spec.Hostname != "kv-1" {
+		t.Errorf("%s; %+v", args, pod.Spec.NodeSelector)
+	}
+	verify := objects.Pod(cluster(func(s *v1alpha1.QuorateClusterSpec) { s.TLS.VerifyClients, s.IPFamily = true, "IPv6" }), "kv-1", "", nil)
+	args = strings.Join(verify.Spec.Containers[0].Args, " ")
+	if !strings.Contains(args, "--client-cert-auth --trusted-ca-file=") || !strings.Contains(args, "https://[$(POD_IP)]:2379") {
+		t.Error(args)
+	}
+	restored := cluster(func(s *v1alpha1.QuorateClusterSpec) {
+		s.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest", Cluster: "abc"}
+	})
+	if pod := objects.Pod(restored, "kv-1", "", nil); len(pod.Spec.InitContainers) > 0 {
+		t.Error("a member of a cluster that exists restores nothing")
+	}
+	founder := objects.Pod(restored, "kv-1", "", []string{"kv-1"})
+	if len(founder.Spec.InitContainers) != 1 || !slices.Contains(founder.Spec.InitContainers[0].Args, "--cluster=abc") {
+		t.Errorf("%+v", founder.Spec.InitContainers)
+	}
+	recover := objects.RecoverPod(cluster(nil), "kv-1", []string{"kv-2", "kv-3"})
+	if !slices.Contains(recover.Spec.Containers[0].Args, "--members-are-lost=kv-2,kv-3") || recover.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("%+v", recover.Spec)
+	}
+}

@@ -1,0 +1,193 @@
+package objects
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+)
+
+// Image of the members.
+func Image(c *v1alpha1.QuorateCluster) string {
+	if c.Spec.Version == "" {
+		return c.Spec.Image
+	}
+	return c.Spec.Image + ":" + c.Spec.Version
+}
+
+// layout is raised with a change of Pod that members must be restarted for. Any other change counts from a member's next
+// start, so that a new build of the operator restarts none.
+const layout = 1
+
+// Template is a hash of what the spec says about a member's pod: where it differs from the pod's, a restart changes
+// something. It is the same for all members.
+func Template(c *v1alpha1.QuorateCluster) string {
+	place := ""
+	if c.Spec.Backup != nil {
+		place = c.Spec.Backup.Place
+	}
+	s := &c.Spec
+	return hash([]any{layout, Image(c), s.ImagePullSecrets, s.TLS.SecretName, s.TLS.VerifyClients, place, s.Args, s.Env,
+		s.Resources,
+		s.NodeSelector, s.Tolerations, s.PriorityClassName, s.IPFamily})
+}
+
+// Pod of a member. With founders it may found the cluster, and is one of them.
+func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders []string) *corev1.Pod {
+	pod := base(c, member, member, PurposeMember)
+	container := &pod.Spec.Containers[0]
+	container.Args = args(c, member, zone, founders)
+	container.Ports = []corev1.ContainerPort{{Name: "client", ContainerPort: PortClient}, {Name: "peer",
+		ContainerPort: PortPeer},
+		{Name: "metrics", ContainerPort: PortMetrics}}
+	container.LivenessProbe = probe("/livez", 10, 6)
+	container.ReadinessProbe = probe("/readyz", 2, 2)
+	if zone != "" {
+		if pod.Spec.NodeSelector == nil {
+			pod.Spec.NodeSelector = map[string]string{}
+		}
+		pod.Spec.NodeSelector[corev1.LabelTopologyZone] = zone
+	}
+	if len(founders) > 0 {
+		pod.Annotations[AnnotationFounding] = "true"
+		if c.Spec.Restore != nil {
+			pod.Spec.InitContainers = []corev1.Container{restore(c, container, member)}
+		}
+	}
+	return pod
+}
+
+// RecoverPod runs `quorate recover` on the claim of a survivor.
+func RecoverPod(c *v1alpha1.QuorateCluster, member string, leaves []string) *corev1.Pod {
+	pod := base(c, RecoverName(member), member, PurposeRecover)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	container := &pod.Spec.Containers[0]
+	container.Args = []string{"recover", "--data-dir=" + dataDir, "--members-are-lost=" + strings.Join(leaves, ","), "--yes"}
+	if c.Spec.TLS.Mode != TLSNone {
+		container.Args = append(container.Args, "--peer-cert-file="+mountTLS+"/tls.crt", "--peer-key-file="+mountTLS+"/tls.key",
+			"--peer-trusted-ca-file="+mountTLS+"/ca.crt")
+	}
+	return pod
+}
+
+// RecoverName is that of the pod that recovers a member.
+func RecoverName(member string) string { return member + "-recover" }
+
+func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: Meta(c, name)}
+	pod.Labels[LabelMember], pod.Labels[LabelPurpose] = member, purpose
+	pod.Annotations = map[string]string{}
+	pod.Spec = corev1.PodSpec{
+		Hostname: member, Subdomain: MembersService(c), ImagePullSecrets: c.Spec.ImagePullSecrets,
+		NodeSelector: clone(c.Spec.NodeSelector), Tolerations: c.Spec.Tolerations, PriorityClassName: c.Spec.PriorityClassName,
+		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+		TerminationGracePeriodSeconds: ptr.To(int64(60)),
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(65532)),
+			RunAsGroup: ptr.To(int64(65532)), FSGroup: ptr.To(int64(65532)),
+			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100,
+				PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+					LabelSelector: &metav1.LabelSelector{MatchLabels: Select(c)}}}},
+		}},
+		Volumes: []corev1.Volume{{Name: volumeData, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: member}}}},
+		Containers: []corev1.Container{{
+			Name: "quorate", Image: Image(c), Resources: c.Spec.Resources,
+			Env: append([]corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}}}, c.Spec.Env...),
+			VolumeMounts:             []corev1.VolumeMount{{Name: volumeData, MountPath: mountData}},
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
+				ReadOnlyRootFilesystem: ptr.To(true),
+				Capabilities:           &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		}},
+	}
+	if c.Spec.TLS.Mode != TLSNone {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: TLSSecretOf(c, member), DefaultMode: ptr.To(int32(0o440))}}})
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts,
+			corev1.VolumeMount{Name: volumeTLS, MountPath: mountTLS, ReadOnly: true})
+	}
+	return pod
+}
+
+func clone(m map[string]string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for key, value := range m {
+		out[key] = value
+	}
+	return out
+}
+
+func args(c *v1alpha1.QuorateCluster, member, zone string, founders []string) []string {
+	own := "$(POD_IP)"
+	if c.Spec.IPFamily == "IPv6" {
+		own = "[$(POD_IP)]"
+	}
+	scheme, host := Scheme(c), Host(c, member)
+	out := []string{"--name=" + member, "--data-dir=" + dataDir,
+		fmt.Sprintf("--listen-peer-urls=%s://%s:%d", scheme, own, PortPeer), "--initial-advertise-peer-urls=" + PeerURL(c,
+			member),
+		fmt.Sprintf("--listen-client-urls=%s://%s:%d", scheme, own, PortClient),
+		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, host, PortClient),
+		fmt.Sprintf("--listen-metrics-urls=http://%s:%d", own, PortMetrics)}
+	if zone != "" {
+		out = append(out, "--zone="+zone)
+	}
+	out = append(out, membership(c, founders)...)
+	if c.Spec.TLS.Mode != TLSNone {
+		crt, key, ca := mountTLS+"/tls.crt", mountTLS+"/tls.key", mountTLS+"/ca.crt"
+		out = append(out, "--cert-file="+crt, "--key-file="+key, "--peer-cert-file="+crt,
+			"--peer-key-file="+key, "--peer-trusted-ca-file="+ca, "--peer-client-cert-auth")
+		if c.Spec.TLS.VerifyClients {
+			out = append(out, "--client-cert-auth", "--trusted-ca-file="+ca) // the latter alone asks for certificates, too
+		}
+	}
+	if c.Spec.Backup != nil {
+		out = append(out, "--backup-places="+c.Spec.Backup.Place)
+	}
+	return append(out, c.Spec.Args...)
+}
+
+// membership says of which cluster a process is that has no data yet. One that joins asks whoever the Service of members knows:
+// the operator has had it added before.
+func membership(c *v1alpha1.QuorateCluster, founders []string) []string {
+	if len(founders) == 0 {
+		return []string{fmt.Sprintf("--join=%s://%s.%s.svc:%d", Scheme(c), MembersService(c), c.Namespace, PortPeer)}
+	}
+	pairs := make([]string, len(founders))
+	for i, name := range founders {
+		pairs[i] = name + "=" + PeerURL(c, name)
+	}
+	return []string{"--initial-cluster=" + strings.Join(pairs, ","), "--initial-cluster-token=" + string(c.UID)}
+}
+
+// restore makes the founder's directory from a continuous backup. It is not asked for again once the directory is there.
+func restore(c *v1alpha1.QuorateCluster, member *corev1.Container, name string) corev1.Container {
+	from := c.Spec.Restore
+	init := *member.DeepCopy()
+	init.Name, init.Ports, init.LivenessProbe, init.ReadinessProbe = "restore", nil, nil, nil
+	init.Args = []string{"restore", "--skip-existing", "--from=" + from.Place, "--at=" + from.At, "--data-dir=" + dataDir,
+		"--name=" + name,
+		"--initial-cluster=" + name + "=" + PeerURL(c, name), "--initial-cluster-token=" + string(c.UID),
+		"--initial-advertise-peer-urls=" + PeerURL(c, name)}
+	if from.Cluster != "" {
+		init.Args = append(init.Args, "--cluster="+from.Cluster)
+	}
+	return init
+}
+
+func probe(path string, every, failures int32) *corev1.Probe {
+	return &corev1.Probe{PeriodSeconds: every, TimeoutSeconds: 2, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(PortMetrics), Scheme: corev1.URISchemeHTTP}}}
+}
