@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: e2e encryption objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api lab
 
 check:
@@ -139,6 +139,11 @@ objects:
 # an hour. It prints the table of docs/backup.md.
 ships:
 	cd test/objects && $(GO) test -count=1 -v -timeout 60m -run '^TestShips' .
+
+# Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: five minutes, once the programs of
+# Kubernetes are built, which takes the first run half an hour. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.
+e2e:
+	./test/kubelet/run
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:
