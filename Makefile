@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption kubernetes objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short charts operator operator-api \
+.PHONY: encryption kubernetes objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short charts operator operator-api e2e \
 	compat monitoring http2 api lab
 
 check:
@@ -167,6 +167,11 @@ ETCDS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-etcd
 charts:
 	test/charts/etcds $(ETCDS) 3.5.35 3.6.16 3.7.3
 	cd test/charts && $(GO) vet . && ETCDS=$(ETCDS) $(GO) test -count=1 -timeout 20m .
+
+# Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: five minutes, once the programs of
+# Kubernetes are built, which takes the first run half an hour. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.
+e2e:
+	./test/kubelet/run
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:

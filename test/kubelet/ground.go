@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+
+	"github.com/quorate/quorate/test/kubelet/claims"
+	"github.com/quorate/quorate/test/kubelet/network"
+	"github.com/quorate/quorate/test/kubelet/node"
+	"github.com/quorate/quorate/test/kubelet/plane"
+	"github.com/quorate/quorate/test/kubelet/services"
+)
+
+type groundOptions struct {
+	directory, binaries, quorate string
+	members                      int
+	images                       node.Images
+}
+
+// A ground is a control plane with three nodes.
+type ground struct {
+	directory string
+	quorate   string
+	plane     *plane.Plane
+	nodes     []*node.Node
+	apply     *applier
+	cancel    context.CancelFunc
+	said      sync.Map
+}
+
+const nodes = 3
+
+func startGround(ctx context.Context, o groundOptions) (*ground, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel}
+	net, err := network.New(plane.ServiceRange)
+	if err != nil {
+		return nil, err
+	}
+	g.plane, err = plane.Start(ctx, plane.Options{Directory: filepath.Join(o.directory, "plane"), Binaries: o.binaries,
+		Quorate: o.quorate,
+		Members: o.members, Address: net.Address})
+	if err != nil {
+		return nil, err
+	}
+	client := g.plane.Client
+	if err := until(ctx, time.Minute, "the namespace default is there", func() error {
+		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := claims.Install(ctx, client); err != nil {
+		return nil, err
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	table := services.NewTable(factory)
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	if err := services.ServeDNS(net.Address, table); err != nil {
+		return nil, err
+	}
+	go services.Proxy(ctx, table)
+	go claims.Run(ctx, client, g.root, g.say)
+	if err := resolve(o.directory, net.Address); err != nil {
+		return nil, err
+	}
+	if g.apply, err = newApplier(g.plane.Config); err != nil {
+		return nil, err
+	}
+	return g, g.bootNodes(ctx, net, o.images)
+}
+
+func (g *ground) bootNodes(ctx context.Context, net *network.Network, images node.Images) error {
+	for i := range nodes {
+		address, err := net.AddAddress(10 + i)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("node-%d", i)
+		n := node.New(node.Options{Name: name, Zone: fmt.Sprintf("zone-%d", i), Address: address, Directory: g.root(name),
+			Root:   g.root,
+			Client: g.plane.Client, Network: net, Images: images, DNS: net.Address, APIAddress: "10.96.0.1", Say: g.say})
+		g.nodes = append(g.nodes, n)
+		if err := n.Boot(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return until(ctx, time.Minute, "all nodes are ready", func() error { return g.nodesReady(ctx) })
+}
+
+func (g *ground) nodesReady(ctx context.Context) error {
+	all, err := g.plane.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	ready := 0
+	for _, n := range all.Items {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && len(n.Spec.Taints) == 0 {
+				ready++
+			}
+		}
+	}
+	if ready < nodes {
+		return fmt.Errorf("%d of %d are", ready, nodes)
+	}
+	return nil
+}
+
+// root is where the disk of a node is, or the storage that all nodes reach.
+func (g *ground) root(name string) string {
+	if name == "" {
+		return filepath.Join(g.directory, "network")
+	}
+	return filepath.Join(g.directory, "nodes", name)
+}
+
+// say tells each thing once.
+func (g *ground) say(format string, arguments ...any) {
+	text := fmt.Sprintf(format, arguments...)
+	if len(text) > 300 {
+		text = text[:300]
+	}
+	if _, known := g.said.LoadOrStore(text, true); !known {
+		fmt.Fprintln(os.Stderr, text)
+	}
+}
+
+func (g *ground) stop() {
+	for _, n := range g.nodes {
+		n.Kill()
+	}
+	g.cancel()
+	g.plane.Stop()
+}
+
+// resolve makes this process, and what it starts, resolve names of the cluster. The mount is seen in this world alone.
+func resolve(directory, server string) error {
+	file := filepath.Join(directory, "resolv.conf")
+	if err := os.WriteFile(file, []byte(services.ResolvConf(server, "")), 0o644); err != nil {
+		return err
+	}
+	target, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return err
+	}
+	return syscall.Mount(file, target, "", syscall.MS_BIND, "")
+}
+
+// until waits until a check has no error.
+func until(ctx context.Context, limit time.Duration, what string, check func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited %v until %s: %w", limit, what, errors.Join(err))
+		case <-ticker.C:
+		}
+	}
+}
+
+// command runs a program of the user on the ground.
+func (g *ground) command(ctx context.Context, arguments []string) error {
+	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Env = append(os.Environ(), "KUBECONFIG="+g.plane.Kubeconfig, "GROUND="+g.directory)
+	return command.Run()
+}

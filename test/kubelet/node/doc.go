@@ -1,0 +1,11 @@
+// Package node is a kubelet whose containers are processes: it registers a node, runs the pods that the API binds to it,
+// and tells the API of them. Package life decides, package box runs processes, package network connects them; here are the
+// shells: informers, volumes, environments, probes, heartbeats.
+//
+// A node can be killed, frozen, cut off from the API, and wiped, as machines are.
+//
+// It knows these volumes: emptyDir, configMap, secret, downwardAPI, projected, hostPath, and claims of package claims. Of
+// security contexts it honours runAsUser, runAsGroup, fsGroup, supplementalGroups and readOnlyRootFilesystem, and ignores
+// the rest (capabilities, seccomp, SELinux). It ignores resources but in resourceFieldRef, postStart hooks, and variables
+// for services other than the API server's. It speaks to the API as an administrator, not as a node.
+package node
