@@ -1,6 +1,8 @@
 package ship
 
 import (
+	"math"
+
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -48,9 +50,8 @@ func Begin(f *Found) Start {
 		secret := sets[set]
 		return known && secret != nil && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
 	}
-	c := f.believed()
+	c := f.believed(f.Now + ahead)
 	var best Start
-	lost := consensus.Index(0)
 	for i := len(c.Bases) - 1; i >= 0; i-- {
 		base := &c.Bases[i]
 		if i < len(c.Bases)-1 && base.Index <= best.Applied {
@@ -59,25 +60,36 @@ func Begin(f *Found) Start {
 		if mine(base.Point, base.Set) && base.Index > best.Applied {
 			best = Start{Applied: base.Index, Base: base}
 		}
-		lost = max(lost, base.Index)
 		for n, segment := range c.LeadOn(base) {
 			if mine(segment.End, segment.Set) && segment.End.Index > best.Applied {
 				best = Start{Applied: segment.End.Index, Base: base, Continue: segment, Behind: n + 1}
 			}
-			lost = max(lost, segment.End.Index)
 		}
 	}
 	if best.Base != nil {
 		return best
 	}
-	return Start{Applied: f.Applied, Lost: lost}
+	return Start{Applied: f.Applied, Lost: f.end()}
 }
 
-// believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a later
-// time than now, and members made the bases.
-func (f *Found) believed() *backup.Catalog {
+// end is the last entry that can be restored. It may be of a member whose clock is far ahead of this one's, which is not
+// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more.
+func (f *Found) end() (end consensus.Index) {
+	c := f.believed(math.MaxInt64)
+	for i := range c.Bases {
+		end = max(end, c.Bases[i].Index)
+		for _, segment := range c.LeadOn(&c.Bases[i]) {
+			end = max(end, segment.End.Index)
+		}
+	}
+	return end
+}
+
+// believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a time
+// after latest, and members made the bases.
+func (f *Found) believed(latest int64) *backup.Catalog {
 	c := &backup.Catalog{Cluster: f.Catalog.Cluster}
-	fits := func(index consensus.Index, time int64) bool { return index <= f.Applied && time <= f.Now+ahead }
+	fits := func(index consensus.Index, time int64) bool { return index <= f.Applied && time <= latest }
 	known := map[backup.Hash]bool{}
 	for i := range f.Known {
 		known[f.Known[i].Hash] = true
