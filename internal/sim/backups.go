@@ -70,6 +70,9 @@ func (w *World) proposePolicy(h *host, on bool, place string) {
 	machine := h.proc.Data.Machine
 	policy := kv.BackupPolicy{On: on, Place: place, BaseSeconds: kv.MinBackupBaseSeconds, SealMillis: w.run.buckets.seal,
 		VerifySeconds: kv.MinBackupVerifySeconds}
+	if w.run.buckets.pace > 1 {
+		w.run.buckets.drawHours(&policy)
+	}
 	command := kv.Command{By: machine.Users().ByMember(), Backup: &kv.BackupOp{Kind: kv.BackupSet,
 		Generation: machine.Backup().Generation, Policy: policy}}
 	h.proc.Clients.Propose(&command, func(kv.Result, error) {})

@@ -1,11 +1,18 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/storage/objects"
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
 )
 
@@ -19,14 +26,23 @@ type buckets struct {
 	seal  int64 // milliseconds
 	all   [2]*bucket
 	dirty bool // places fail a little all the time
+	// pace is how much faster time is for the backup: in half of the worlds a second of them is an hour by the clocks that
+	// retention and proofs go by, so that hours and days of rules pass.
+	pace  time.Duration
+	rules *rand.Rand // of retention and of what is damaged
 }
 
 // bucket is a place with faults, in time.
 type bucket struct {
 	*objectstest.Place
-	url  string
-	took time.Duration // mean of an operation
-	hung time.Duration // it does nothing before this time
+	run    *run
+	url    string
+	took   time.Duration                       // mean of an operation
+	hung   time.Duration                       // it does nothing before this time
+	locked bool                                // it deletes nothing
+	based  time.Duration                       // when it took the last base
+	taken  map[string]time.Duration            // when it took what it holds
+	needs  map[backup.BaseName][]backup.Object // that manifests name
 }
 
 func newBuckets(r *run, seed uint64) *buckets {
@@ -35,9 +51,14 @@ func newBuckets(r *run, seed uint64) *buckets {
 	b.dirty = dice.Chance(b.rng, 0.5)
 	b.held = dice.Pick(b.rng, int64(8<<10), 64<<10, 1<<20)
 	b.seal = dice.Pick(b.rng, int64(100), 300, 1000)
+	b.rules, b.pace = dice.Stream(seed, streamRetention), 1
+	if dice.Chance(b.rules, 0.5) {
+		b.pace = 3600
+	}
 	for i := range b.all {
-		b.all[i] = &bucket{url: fmt.Sprintf("file:///%d", i),
-			Place: objectstest.NewPlace(b.rng.Uint64(), func() time.Time { return time.UnixMilli(r.Now().Milliseconds()) })}
+		b.all[i] = &bucket{run: r, url: fmt.Sprintf("file:///%d", i), taken: map[string]time.Duration{},
+			needs: map[backup.BaseName][]backup.Object{},
+			Place: objectstest.NewPlace(b.rng.Uint64(), func() time.Time { return b.clock(&kernel.Clock{Rate: 1}, r.Now()) })}
 		b.heal(b.all[i])
 	}
 	return b
@@ -45,7 +66,7 @@ func newBuckets(r *run, seed uint64) *buckets {
 
 // heal ends the faults of a place.
 func (b *buckets) heal(at *bucket) {
-	at.took, at.hung = 2*time.Millisecond, 0
+	at.took, at.hung, at.locked = 2*time.Millisecond, 0, false
 	at.SetCapacity(0)
 	f := objectstest.Faults{}
 	if b.dirty {
@@ -73,12 +94,63 @@ func (b *buckets) delay(now time.Duration, at *bucket) (effect, answer time.Dura
 	return effect + max(0, at.hung-now), answer
 }
 
+// clock is what a clock shows to the backup: all that passes by it passes faster.
+func (b *buckets) clock(c *kernel.Clock, now time.Duration) time.Time {
+	begun := c.At(0)
+	return begun.Add(c.At(now).Sub(begun) * b.pace)
+}
+
+// shipClock is the member's clock for the backup. Its error is that of the member's date.
+func (h *host) shipClock() time.Time {
+	return h.run.buckets.clock(&h.wall, h.run.Now()).Add(h.date)
+}
+
+// drawHours draws the parts of a policy that are hours and days to members.
+func (b *buckets) drawHours(p *kv.BackupPolicy) {
+	const hour = 3600
+	p.SealMillis *= hour
+	p.BaseSeconds = hour * dice.Pick(b.rules, int64(1), 2, 4)
+	p.VerifySeconds = hour * dice.Pick(b.rules, int64(2), 4, 8)
+	p.Keep = dice.Pick(b.rules, keep.All, "1h", "2h", "2h,daily:2", "5h", "5h,daily:1,weekly:1", "12h", "1d,daily:3")
+}
+
+// Put implements objects.Store.
+func (b *bucket) Put(ctx context.Context, name string, body io.ReadSeeker, size int64) error {
+	err := b.Place.Put(ctx, name, body, size)
+	content, there := b.Bytes(name)
+	if _, known := b.taken[name]; there && !known {
+		b.taken[name] = b.run.Now()
+		if n, parsed := backup.ParseBase(name); parsed == nil {
+			b.needs[n], _ = backup.ObjectsWithin(&n, content, 0)
+			b.based = b.run.Now()
+		}
+	}
+	return err
+}
+
+// Delete implements objects.Store. Only retention deletes.
+func (b *bucket) Delete(ctx context.Context, name string) error {
+	if b.locked {
+		return fmt.Errorf("delete %s: %w", name, objects.ErrDenied)
+	}
+	taken, there := b.taken[name]
+	err := b.Place.Delete(ctx, name)
+	if _, stays := b.Bytes(name); there && !stays {
+		delete(b.taken, name)
+		b.removed(name, taken)
+	}
+	return err
+}
+
 // strikeBackup makes a place slow, hang, full or faulty for a while.
 func (w *World) strikeBackup() {
 	b := w.run.buckets
 	at := b.all[b.rng.IntN(len(b.all))]
 	lasts := dice.Between(b.rng, 500*time.Millisecond, 12*time.Second)
 	what := dice.Pick(b.rng, "slow", "hangs", "full", "refuses", "faulty")
+	if b.pace > 1 && dice.Chance(b.rules, 0.2) {
+		what = "keeps"
+	}
 	w.run.struck("backup", fmt.Sprintf("%s %s for %v", at.url, what, lasts))
 	switch what {
 	case "slow":
@@ -87,6 +159,8 @@ func (w *World) strikeBackup() {
 		at.hung = w.run.Now() + lasts
 	case "full":
 		at.SetCapacity(1)
+	case "keeps":
+		at.locked = true
 	case "refuses":
 		at.SetFaults(objectstest.Faults{Gone: 1})
 	case "faulty":

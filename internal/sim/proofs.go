@@ -20,7 +20,8 @@ func keepProofs(h *host) {
 		return
 	}
 	appoints, reports := false, false
-	prover := shipping.Prover{Away: proverAway, Patience: proverPatience, Settle: backupPatience}
+	pace := h.run.buckets.pace
+	prover := shipping.Prover{Away: pace * proverAway, Patience: pace * proverPatience, Settle: pace * backupPatience}
 	var look func()
 	look = func() {
 		h.after(backupScan, look)
@@ -34,7 +35,7 @@ func keepProofs(h *host) {
 		} else {
 			status := h.proc.Node.Replica().Status()
 			view := shipping.View{Row: row, Status: &status}
-			if command, due := prover.Look(h.monotonic(), h.clock().UnixMilli(), &view); due && !appoints {
+			if command, due := prover.Look(h.shipClock().Add(-h.date), h.shipClock().UnixMilli(), &view); due && !appoints {
 				appoints = true
 				h.proc.Clients.Propose(&command, func(kv.Result, error) { appoints = false })
 			}
@@ -51,7 +52,7 @@ func keepProofs(h *host) {
 // proof is how a try ends.
 func (h *host) proof(number uint64) kv.BackupProof {
 	machine := h.proc.Data.Machine
-	p := kv.BackupProof{At: max(1, h.clock().UnixMilli()), Point: kv.BackupPoint{Index: uint64(machine.Applied().Index),
+	p := kv.BackupProof{At: max(1, h.shipClock().UnixMilli()), Point: kv.BackupPoint{Index: uint64(machine.Applied().Index),
 		Revision: machine.Store().Revision()}}
 	switch number % 4 {
 	case 0:

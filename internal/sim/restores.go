@@ -33,7 +33,7 @@ func (w *World) judgeBackups() {
 			w.run.suite.Report("harness", err.Error())
 			return
 		}
-		said := w.run.suite.Backups().Said(at.url)
+		said := at.kept(at.floor())
 		for i := range min(len(said), mostRestores) {
 			one := said[len(said)-1]
 			if i > 0 {
@@ -97,6 +97,9 @@ func (w *World) judgeGaps(at *bucket, c *backup.Catalog, said []check.Restorable
 	}
 	for i := range c.Gaps {
 		mark(c.Gaps[i].After+1, c.Gaps[i].Until-1)
+	}
+	if c.Kept != nil {
+		first = max(first, c.Kept.Floor) // retention removed what was before
 	}
 	for i := first + 1; i <= last; i++ {
 		if !has[i] {

@@ -240,6 +240,10 @@ func TestRun_negativeControls(t *testing.T) {
 		"ship-early-ack":        {Members: 3, Nemesis: "backup,crash,partition,transfer"},
 		"ship-silent-gap":       {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 6},
 		"ship-skips":            {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 6},
+		"keep-less":             {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
+		"prune-young-files":     {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 7},
+		"prune-named-files":     {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
+		"prune-all-log":         {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
 		"lossy-watch":           {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -44,6 +45,8 @@ type Faults struct {
 	EarlyAck  bool // what is put counts as put when it begins
 	SilentGap bool // gaps are not noted at the place
 	Skips     bool // a member that takes over goes on with what it applies now
+	Forgets   bool // the rule's window is a nanosecond
+	Prune     prune.Faults
 }
 
 // Feed has the entries that the member applied last.
@@ -299,11 +302,14 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if err != nil {
 		rule = keep.Rule{} // a rule of a later build: nothing is removed
 	}
+	if m.config.Faults.Forgets {
+		rule.Window = min(rule.Window, 1)
+	}
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
-		Lock:      m.lock, Keep: rule, KeepBytes: m.config.HeldBytes}, start, now.UnixMilli())
+		Lock:      m.lock, Keep: rule, KeepBytes: m.config.HeldBytes, Faults: m.config.Faults.Prune}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
 	m.work()
 }
