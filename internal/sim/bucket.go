@@ -1,10 +1,14 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -30,6 +34,11 @@ type buckets struct {
 	// retention and proofs go by, so that hours and days of rules pass.
 	pace  time.Duration
 	rules *rand.Rand // of retention and of what is damaged
+	// hostile says that somebody else can write to the places, and spoils what is there.
+	hostile bool
+	// seals says that policies have recipients.
+	seals   bool
+	sealing seals
 }
 
 // bucket is a place with faults, in time.
@@ -37,12 +46,16 @@ type bucket struct {
 	*objectstest.Place
 	run    *run
 	url    string
-	took   time.Duration                       // mean of an operation
-	hung   time.Duration                       // it does nothing before this time
-	locked bool                                // it deletes nothing
-	based  time.Duration                       // when it took the last base
-	taken  map[string]time.Duration            // when it took what it holds
-	needs  map[backup.BaseName][]backup.Object // that manifests name
+	took   time.Duration // mean of an operation
+	hung   time.Duration // it does nothing before this time
+	locked bool          // it deletes nothing
+	// spoiled are objects that somebody has damaged, touched says that somebody has damaged or removed some.
+	spoiled map[string]bool
+	touched bool
+	sealed  bool                                // it had a policy with recipients
+	based   time.Duration                       // when it took the last base
+	taken   map[string]time.Duration            // when it took what it holds
+	needs   map[backup.BaseName][]backup.Object // that manifests name
 }
 
 func newBuckets(r *run, seed uint64) *buckets {
@@ -55,10 +68,13 @@ func newBuckets(r *run, seed uint64) *buckets {
 	if dice.Chance(b.rules, 0.5) {
 		b.pace = 3600
 	}
+	b.hostile = dice.Chance(b.rules, 0.3)
+	b.seals = dice.Chance(b.rules, 0.35)
+	right := kernel.Clock{Rate: 1}
 	for i := range b.all {
 		b.all[i] = &bucket{run: r, url: fmt.Sprintf("file:///%d", i), taken: map[string]time.Duration{},
-			needs: map[backup.BaseName][]backup.Object{},
-			Place: objectstest.NewPlace(b.rng.Uint64(), func() time.Time { return b.clock(&kernel.Clock{Rate: 1}, r.Now()) })}
+			spoiled: map[string]bool{}, needs: map[backup.BaseName][]backup.Object{},
+			Place: objectstest.NewPlace(b.rng.Uint64(), func() time.Time { return b.clock(&right, r.Now()) })}
 		b.heal(b.all[i])
 	}
 	return b
@@ -120,6 +136,7 @@ func (b *bucket) Put(ctx context.Context, name string, body io.ReadSeeker, size 
 	content, there := b.Bytes(name)
 	if _, known := b.taken[name]; there && !known {
 		b.taken[name] = b.run.Now()
+		b.judgeRecipients(name, content)
 		if n, parsed := backup.ParseBase(name); parsed == nil {
 			b.needs[n], _ = backup.ObjectsWithin(&n, content, 0)
 			b.based = b.run.Now()
@@ -136,10 +153,69 @@ func (b *bucket) Delete(ctx context.Context, name string) error {
 	taken, there := b.taken[name]
 	err := b.Place.Delete(ctx, name)
 	if _, stays := b.Bytes(name); there && !stays {
-		delete(b.taken, name)
+		b.forget(name)
 		b.removed(name, taken)
 	}
 	return err
+}
+
+// forget forgets what was known of an object that is gone.
+func (b *bucket) forget(name string) {
+	delete(b.taken, name)
+	delete(b.spoiled, name)
+	if n, err := backup.ParseBase(name); err == nil {
+		delete(b.needs, n)
+	}
+}
+
+// spoil damages, replaces or removes an object, and says what it did.
+func (b *bucket) spoil(rng *rand.Rand) string {
+	prefix := dice.Pick(rng, backup.LogPrefix, backup.BasePrefix, backup.FilePrefix)
+	var names []string
+	for _, name := range b.Names() {
+		if strings.HasPrefix(name, prefix) && !b.spoiled[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "nothing to spoil below " + prefix
+	}
+	name := names[len(names)-1-min(rng.IntN(len(names)), rng.IntN(len(names)))] // rather a late one
+	content, _ := b.Bytes(name)
+	what := dice.Pick(rng, "flips", "cuts", "removes", "replaces")
+	b.touched = true
+	if prefix == backup.LogPrefix && dice.Chance(rng, 0.5) {
+		last := names[max(0, len(names)-1-rng.IntN(5)):]
+		for _, name := range last {
+			b.Remove(name)
+			b.forget(name)
+		}
+		return fmt.Sprintf("somebody removes the last %d segments at %s", len(last), b.url)
+	}
+	switch what {
+	case "flips":
+		b.spoiled[name] = b.Flip(name, rng.IntN(max(len(content), 1)))
+	case "cuts":
+		b.spoiled[name] = len(content) > 0 && b.Cut(name, rng.IntN(len(content)))
+	case "replaces":
+		other, _ := b.Bytes(names[rng.IntN(len(names))])
+		b.spoiled[name] = !bytes.Equal(other, content)
+		b.Replace(name, other)
+	default:
+		b.Remove(name)
+		b.forget(name)
+	}
+	return fmt.Sprintf("somebody %s %s at %s", what, name, b.url)
+}
+
+// cure removes what is damaged and keeps new bases from being made, as the operator's documents say.
+func (b *bucket) cure() {
+	for _, name := range slices.Sorted(maps.Keys(b.spoiled)) {
+		if b.spoiled[name] && !strings.HasPrefix(name, backup.LogPrefix) {
+			b.Remove(name)
+			b.forget(name)
+		}
+	}
 }
 
 // strikeBackup makes a place slow, hang, full or faulty for a while.
@@ -150,6 +226,10 @@ func (w *World) strikeBackup() {
 	what := dice.Pick(b.rng, "slow", "hangs", "full", "refuses", "faulty")
 	if b.pace > 1 && dice.Chance(b.rules, 0.2) {
 		what = "keeps"
+	}
+	if b.hostile && dice.Chance(b.rules, 0.4) {
+		w.run.struck("backup", at.spoil(b.rules))
+		return
 	}
 	w.run.struck("backup", fmt.Sprintf("%s %s for %v", at.url, what, lasts))
 	switch what {

@@ -111,7 +111,7 @@ func (b *bucket) age(window time.Duration) time.Duration {
 	return (window + keep.Slack) / b.run.buckets.pace
 }
 
-// catalog is what the place has, whatever its lists say, and tells which bases lack files.
+// catalog is what the place has, whatever its lists say, and tells which objects are damaged, or lack files.
 func (b *bucket) catalog() (c *backup.Catalog, lacks func(backup.Hash) bool) {
 	c = &backup.Catalog{Cluster: clusterID}
 	for name := range b.taken {
@@ -122,31 +122,37 @@ func (b *bucket) catalog() (c *backup.Catalog, lacks func(backup.Hash) bool) {
 	lacking := map[backup.Hash]bool{}
 	for i := range c.Bases {
 		n := &c.Bases[i].BaseName
-		lacking[n.Hash] = slices.ContainsFunc(b.needs[*n], func(o backup.Object) bool {
-			_, there := b.taken[backup.FileName(clusterID, o.Hash)]
-			return !there
-		})
+		lacking[n.Hash] = b.spoiled[n.String()] || b.lacks(n)
+	}
+	for i := range c.Segments {
+		n := &c.Segments[i].SegmentName
+		lacking[n.Hash] = b.spoiled[n.String()]
 	}
 	return c, func(h backup.Hash) bool { return lacking[h] }
+}
+
+// lacks reports whether a file that a base needs is missing or damaged.
+func (b *bucket) lacks(n *backup.BaseName) bool {
+	return slices.ContainsFunc(b.needs[*n], func(o backup.Object) bool {
+		name := backup.FileName(clusterID, o.Hash)
+		_, there := b.taken[name]
+		return !there || b.spoiled[name]
+	})
 }
 
 // kept are the states since a time that members have called restorable.
 func (b *bucket) kept(floor time.Duration) []check.Restorable {
 	said := b.run.suite.Backups().Said(b.url)
-	first := slices.IndexFunc(said, func(s check.Restorable) bool {
+	return slices.DeleteFunc(slices.Clone(said), func(s check.Restorable) bool {
 		at, _ := b.run.suite.AppliedAt(consensus.Index(s.Index))
-		return at > floor
+		return at <= floor
 	})
-	if first < 0 {
-		return nil
-	}
-	return said[first:]
 }
 
 // judgeKept wants states within the window restorable: the first one, the last one, and one between.
 func (b *bucket) judgeKept(floor time.Duration, report func(string, ...any)) {
 	kept := b.kept(floor)
-	if len(kept) == 0 {
+	if len(kept) == 0 || b.touched { // retention does not know what was damaged
 		return
 	}
 	c, without := b.catalog()
@@ -178,7 +184,7 @@ func (b *bucket) judgeOlder(gone *backup.BaseName, report func(string, ...any)) 
 			}
 		}
 	}
-	if days <= 0 || b.run.plan.Dates > 0 || !b.run.suite.Backups().Reported(gone.Hash) || b.run.buckets.late {
+	if days <= 0 || b.run.plan.Dates > 0 || !b.run.suite.Backups().Reported(gone.Hash) || b.run.buckets.late || b.touched {
 		return
 	}
 	day := func(n *backup.BaseName) int64 { return n.Time / (24 * time.Hour).Milliseconds() }

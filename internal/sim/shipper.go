@@ -23,7 +23,9 @@ var shipTimes = turns.Times{Look: 100 * time.Millisecond, Tick: 50 * time.Millis
 // shipTimes are those of the world, by the clocks of its backup.
 func (b *buckets) shipTimes() turns.Times {
 	t := shipTimes
-	for _, one := range []*time.Duration{&t.Look, &t.Tick, &t.Report, &t.News, &t.Retry, &t.Slow, &t.End, &t.Leave, &t.Quit} {
+	for _, one := range []*time.Duration{
+		&t.Look, &t.Tick, &t.Report, &t.News, &t.Retry, &t.Slow, &t.End, &t.Leave, &t.Quit,
+	} {
 		*one *= b.pace
 	}
 	return t
@@ -55,7 +57,8 @@ func newShipper(h *host, data *datadir.Data) *shipper {
 	s := &shipper{h: h, under: map[*task]bool{}, feed: feed.New(h.run.buckets.held)}
 	s.feed.Begin(data.Machine)
 	s.machine = turns.New(turns.Config{Cluster: clusterID, Epoch: uint64(data.Identity.Epoch.Number), Member: h.id,
-		Build: "1.1.0", HeldBytes: h.run.buckets.held, Times: h.run.buckets.shipTimes(), Faults: h.run.broken.Ships}, s.feed)
+		Build: "1.1.0", HeldBytes: h.run.buckets.held, Lock: h.run.buckets.sealing.lock,
+		Times: h.run.buckets.shipTimes(), Faults: h.run.broken.Ships}, s.feed)
 	return s
 }
 

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -45,6 +46,7 @@ type Faults struct {
 	EarlyAck  bool // what is put counts as put when it begins
 	SilentGap bool // gaps are not noted at the place
 	Skips     bool // a member that takes over goes on with what it applies now
+	Former    bool // a turn is given entries that are for the recipients of a later policy
 	Forgets   bool // the rule's window is a nanosecond
 	Prune     prune.Faults
 }
@@ -346,7 +348,11 @@ func (m *Machine) shipMore() {
 // give gives ship what was applied, as far as that has room. The rest stays where it is kept, and may be forgotten there if the
 // place takes too little for too long.
 func (m *Machine) give() {
-	for batches := m.feed.After(m.next, m.row.Generation); len(batches) > 0; {
+	generation := m.row.Generation
+	if m.config.Faults.Former {
+		generation = math.MaxUint64
+	}
+	for batches := m.feed.After(m.next, generation); len(batches) > 0; {
 		for _, b := range batches {
 			n := m.ship.Room(b)
 			if n > 0 {
@@ -358,7 +364,7 @@ func (m *Machine) give() {
 				return
 			}
 		}
-		batches = m.feed.After(m.next, m.row.Generation)
+		batches = m.feed.After(m.next, generation)
 	}
 }
 

@@ -15,7 +15,7 @@ type Backups struct {
 
 	generation, turn, member uint64
 	on                       bool
-	place                    string
+	place, secret            string
 	restorable               uint64
 	said                     map[string][]Restorable // by place
 	policies                 []BackupPolicy
@@ -48,10 +48,11 @@ func (b *Backups) applied(now time.Duration, op *kv.BackupOp, removed func(membe
 		if op.Generation != b.generation {
 			return kv.ErrBadCommand
 		}
-		if op.Policy.Place != b.place {
+		if op.Policy.Place != b.place || op.Policy.Secret != b.secret {
 			b.restorable = 0
 		}
 		b.generation, b.turn, b.member, b.on, b.place = b.generation+1, b.turn+1, 0, op.Policy.On, op.Policy.Place
+		b.secret = op.Policy.Secret
 		b.number, b.prover = b.number+1, 0
 		b.Policies++
 		b.policies = append(b.policies, BackupPolicy{op.Policy, now, b.last})
