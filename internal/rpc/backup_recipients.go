@@ -10,9 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects/place"
 )
 
-// setRecipients gives a policy its recipients: those of the request, or those that the cluster has. Others than before get
-// another secret, and so names and files that share nothing with what the former ones can read. The place keeps some of the
-// former secrets: the member that ships finds by them where to go on.
+// setRecipients gives a policy its recipients: those of the request, or those that the cluster has.
 func setRecipients(p, has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) error {
 	samePlace := place.SameURL(p.Place, has.Place)
 	switch given := r.GetRecipients(); {
@@ -29,21 +27,7 @@ func setRecipients(p, has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) err
 	case samePlace && has.Recipients != "":
 		return errors.New("a backup that was encrypted goes on in the clear only at another place: give one")
 	}
-	if samePlace && p.Recipients == has.Recipients {
-		p.Secret, p.Former = has.Secret, has.Former
-		return nil
-	}
-	if p.Recipients != "" {
-		secret := seal.NewSecret()
-		p.Secret = string(secret[:])
-	}
-	if samePlace {
-		former := has.Secret
-		if former != "" {
-			former += has.Former
-		}
-		p.Former = former[:min(len(former), kv.MaxBackupFormer*kv.BackupSecretBytes)]
-	}
+	p.TakeSecrets(has, samePlace, func() [kv.BackupSecretBytes]byte { return seal.NewSecret() })
 	return nil
 }
 

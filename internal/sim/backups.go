@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/member/shipping"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/plan"
+	"github.com/quorate/quorate/internal/storage/objects/objectstest"
 )
 
 // Times of a backup in a world: a tenth of a member's or less.
@@ -70,6 +71,10 @@ func (w *World) proposePolicy(h *host, on bool, place string) {
 	machine := h.proc.Data.Machine
 	policy := kv.BackupPolicy{On: on, Place: place, BaseSeconds: kv.MinBackupBaseSeconds, SealMillis: w.run.buckets.seal,
 		VerifySeconds: kv.MinBackupVerifySeconds}
+	if w.run.buckets.pace > 1 {
+		w.run.buckets.drawHours(&policy)
+	}
+	w.run.buckets.drawRecipients(&policy, &machine.Backup().Policy)
 	command := kv.Command{By: machine.Users().ByMember(), Backup: &kv.BackupOp{Kind: kv.BackupSet,
 		Generation: machine.Backup().Generation, Policy: policy}}
 	h.proc.Clients.Propose(&command, func(kv.Result, error) {})
@@ -110,6 +115,7 @@ func (w *World) shipsOn() bool {
 	}
 	for _, at := range w.run.buckets.all {
 		w.run.buckets.heal(at)
+		at.cure()
 	}
 	model, want := w.run.suite.Backups(), w.run.suite.Model().Revision
 	_, before := model.Ships()
@@ -137,10 +143,64 @@ func (w *World) shipsOn() bool {
 		}
 		return false
 	}
+	if !w.proves() {
+		return false
+	}
 	w.run.shipped = true
 	w.runUntil(w.run.Now()+2*shipTimes.End, nil)
 	w.judgeBackups()
 	return !w.run.suite.Failed()
+}
+
+// provenWithin is how long it may take until a good backup is proven: where a first try ends without a verdict, the next one
+// follows after a minute.
+const provenWithin = 90 * time.Second
+
+// proves waits until a member has proven the backup, by a policy that is set anew: the places are well now. A place in which
+// somebody has damaged objects may be found damaged.
+func (w *World) proves() bool {
+	for _, at := range w.run.buckets.all {
+		at.SetFaults(objectstest.Faults{})
+	}
+	rows := func() (newest *kv.BackupRow, by *host) {
+		for _, h := range w.cluster.members() {
+			if !h.serves() {
+				continue
+			}
+			if row := h.proc.Data.Machine.Backup(); newest == nil || row.Generation > newest.Generation ||
+				row.Generation == newest.Generation && row.Proofs.Number > newest.Proofs.Number {
+				newest, by = row, h
+			}
+		}
+		return newest, by
+	}
+	first, _ := rows()
+	asked := time.Duration(-1)
+	proven := func() bool {
+		row, h := rows()
+		switch {
+		case first == nil:
+			first = row
+		case row == nil:
+		case row.Generation == first.Generation:
+			if w.run.Now() > asked+time.Second {
+				asked = w.run.Now()
+				w.proposePolicy(h, true, row.Policy.Place)
+			}
+		case row.Policy.Recipients != "": // no member can
+			return true
+		case row.Proofs.Generation == row.Generation && row.Proofs.Member == 0:
+			return row.Proofs.Last.Proven || row.Proofs.Last.Failed && w.run.buckets.at(row.Policy.Place).touched
+		}
+		return false
+	}
+	if !w.runUntil(w.run.Now()+w.patience()+4*backupPatience+provenWithin, proven) {
+		if row, _ := rows(); !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
+			w.run.suite.Report("backup", fmt.Sprintf("nobody has proven the backup: %+v; %s", row, w.cluster.describe()))
+		}
+		return false
+	}
+	return true
 }
 
 // belowBackups reports whether the level that backups need is not active, as where earlier builds remain.

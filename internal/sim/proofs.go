@@ -1,65 +1,199 @@
 package sim
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/attempt"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member/shipping"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/storage/objects/retry"
 )
 
 // Times of proofs in a world.
 const (
 	proverAway     = 2 * time.Second
 	proverPatience = 4 * time.Second
+	proverAgain    = 500 * time.Millisecond
+	proverReads    = 2 * time.Second // at most, between the list and the objects
 )
 
-// keepProofs appoints, on the leader, the member that proves the backup, as package member does; and on that member says how it
-// ended, by turns as proven, as failed and as not tried. Some members never say.
+// prover proves the backup on a member in one of its lives, as package server/prover does: the machine is the one of members.
+type prover struct {
+	h       *host
+	machine *attempt.Machine
+	found   *prove.Proof // of the last look
+	spoiled bool         // then, the base that leads to the newest state was damaged
+	cut     bool         // then, nothing that was whole led there
+}
+
+// keepProofs appoints, on the leader, the member that proves the backup, as package member does; and proves on that member.
 func keepProofs(h *host) {
 	if !h.run.plan.Ships {
 		return
 	}
-	appoints, reports := false, false
-	prover := shipping.Prover{Away: proverAway, Patience: proverPatience, Settle: backupPatience}
+	appoints := false
+	pace := h.run.buckets.pace
+	leads := shipping.Prover{Away: pace * proverAway, Patience: pace * proverPatience, Settle: pace * backupPatience}
+	own := &prover{h: h, machine: attempt.New(attempt.Config{Member: h.id, Again: pace * proverAgain,
+		Behind: pace * proverPatience / 2, Faults: h.run.broken.Proves})}
 	var look func()
 	look = func() {
 		h.after(backupScan, look)
 		if !h.serves() || h.run.shipped {
-			prover.Rest()
+			leads.Rest()
 			return
 		}
 		row := h.proc.Data.Machine.Backup()
 		if !h.leads() {
-			prover.Rest()
+			leads.Rest()
 		} else {
 			status := h.proc.Node.Replica().Status()
 			view := shipping.View{Row: row, Status: &status}
-			if command, due := prover.Look(h.monotonic(), h.clock().UnixMilli(), &view); due && !appoints {
+			if command, due := leads.Look(h.shipClock().Add(-h.date), h.shipClock().UnixMilli(), &view); due && !appoints {
 				appoints = true
 				h.proc.Clients.Propose(&command, func(kv.Result, error) { appoints = false })
 			}
 		}
-		if p := &row.Proofs; p.Member == uint64(h.id) && p.Number%4 != 3 && !reports {
-			reports = true
-			op := &kv.BackupOp{Kind: kv.BackupProved, Turn: p.Number, Member: p.Member, Proof: h.proof(p.Number)}
-			h.proc.Clients.Propose(&kv.Command{Backup: op}, func(kv.Result, error) { reports = false })
-		}
+		own.look()
 	}
 	look()
 }
 
-// proof is how a try ends.
-func (h *host) proof(number uint64) kv.BackupProof {
-	machine := h.proc.Data.Machine
-	p := kv.BackupProof{At: max(1, h.clock().UnixMilli()), Point: kv.BackupPoint{Index: uint64(machine.Applied().Index),
-		Revision: machine.Store().Revision()}}
-	switch number % 4 {
-	case 0:
-		p.Proven = true
-	case 1:
-		p.Failed, p.Why = true, "an object"
+// look gives the machine the time and the row, and begins what it asks for.
+func (p *prover) look() {
+	p.machine.Look(p.h.shipClock(), p.h.proc.Data.Machine.Backup(), p.chain)
+	op, due := p.machine.Take()
+	switch {
+	case !due:
+	case op.Kind == attempt.Prove:
+		p.prove(&op)
 	default:
-		p.Why = "no room"
+		p.judge(&op)
+		p.report(&op.Command)
 	}
-	return p
+}
+
+func (p *prover) chain(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool) {
+	machine := p.h.proc.Data.Machine
+	mark, known = machine.ChainAt(index)
+	return machine.Applied().Index, mark, known
+}
+
+// report replicates a report. Its end is told after a while, whether or not it is known.
+func (p *prover) report(command *kv.Command) {
+	over := false
+	end := func(err error) {
+		if !over {
+			over = true
+			p.machine.Reported(p.h.shipClock(), err)
+		}
+	}
+	p.h.after(backupReports, func() { end(context.DeadlineExceeded) })
+	p.h.proc.Clients.Propose(command, func(_ kv.Result, err error) { end(err) })
+}
+
+var errProofOver = errors.New("another member proves the backup")
+
+// prove lists the place, and later reads what was listed.
+func (p *prover) prove(op *attempt.Op) {
+	h := p.h
+	b := h.run.buckets
+	at := b.at(op.Row.Policy.Place)
+	atOnce := func(context.Context, time.Duration) error { return nil }
+	store := retry.New(at, retry.Policy{Attempts: 6, First: 1, Most: 1}, atOnce, b.rules.Float64)
+	p.found, p.spoiled, p.cut = nil, false, false
+	end := func(found *prove.Proof, err error) {
+		_, back := b.delay(h.run.Now(), at)
+		h.after(back, func() {
+			p.machine.Look(h.shipClock(), h.proc.Data.Machine.Backup(), p.chain)
+			p.machine.Proved(h.shipClock(), found, err)
+			p.found = found
+			p.look()
+		})
+	}
+	to, _ := b.delay(h.run.Now(), at)
+	h.after(to, func() {
+		c, err := fetch.Recent(context.Background(), store, clusterID, op.After(), op.Most(), 0)
+		if err != nil {
+			end(nil, err)
+			return
+		}
+		to, _ := b.delay(h.run.Now(), at)
+		h.after(to+dice.Between(b.rules, 0, proverReads), func() {
+			if !p.machine.Mine(op, h.proc.Data.Machine.Backup()) {
+				end(nil, errProofOver)
+				return
+			}
+			p.see(op, at, c)
+			fs := disk.New()
+			open, _ := h.run.stores.On(restoreSlot, fs)
+			defer h.run.stores.End(restoreSlot)
+			over, _ := h.run.stores.Over(fs)
+			end(prove.Run(context.Background(), prove.Options{Store: store, FS: over, Dir: "proved", OpenEngine: open,
+				Apply: h.cluster.restores(), Parallel: 1, After: op.After(), Known: op.Known}, c))
+		})
+	})
+}
+
+// restores are the options of the state machine of a restore.
+func (c *cluster) restores() apply.Options {
+	applies := c.list[0].options().Apply
+	if c.run.plan.Rises {
+		applies.Level = nextlevel.Level
+	}
+	return applies
+}
+
+// see notes what is damaged of that on which a proof depends.
+func (p *prover) see(op *attempt.Op, at *bucket, c *backup.Catalog) {
+	own := *c
+	own.Bases = slices.DeleteFunc(slices.Clone(c.Bases), func(b backup.Base) bool { return !op.Known(b.Hash) })
+	all, err := own.Plan(backup.Target{}, func(backup.Hash) bool { return false })
+	if err != nil {
+		return
+	}
+	_, there := at.taken[all.Base.String()]
+	p.spoiled = there && (at.spoiled[all.Base.String()] || at.lacks(&all.Base.BaseName))
+	_, without := at.catalog()
+	_, err = own.Plan(backup.Target{}, without)
+	p.cut = err != nil
+}
+
+// judge judges what a member is about to report.
+func (p *prover) judge(op *attempt.Op) {
+	proof, row := &op.Command.Backup.Proof, op.Row
+	report := func(format string, args ...any) {
+		p.h.suite.Report("backup", fmt.Sprintf("member %v says of %s: %+v; %s", p.h.id, row.Policy.Place, *proof,
+			fmt.Sprintf(format, args...)))
+	}
+	b := p.h.run.buckets
+	if at := b.at(row.Policy.Place); (proof.Failed || proof.Damaged > 0) && !at.touched && !b.late {
+		report("nobody has damaged anything there")
+	}
+	if !proof.Proven {
+		return
+	}
+	sum, known := p.h.suite.ChainSum(p.found.At.Index)
+	switch {
+	case known && sum != p.found.At.Sum:
+		report("the cluster had another state")
+	case proof.Point.Index < row.Progress.Restorable.Index:
+		report("entry %d was there", row.Progress.Restorable.Index)
+	case proof.Damaged == 0 && p.spoiled:
+		report("the base from which it begins is damaged")
+	case p.cut:
+		report("nothing that is whole leads there")
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
@@ -33,7 +32,7 @@ func (w *World) judgeBackups() {
 			w.run.suite.Report("harness", err.Error())
 			return
 		}
-		said := w.run.suite.Backups().Said(at.url)
+		said := at.kept(at.floor())
 		for i := range min(len(said), mostRestores) {
 			one := said[len(said)-1]
 			if i > 0 {
@@ -41,7 +40,7 @@ func (w *World) judgeBackups() {
 			}
 			w.restore(at, catalog, one)
 		}
-		if len(said) > 0 && !w.run.buckets.late {
+		if len(said) > 0 && !w.run.buckets.late && !at.touched {
 			w.judgeGaps(at, catalog, said)
 		}
 		w.run.counts.Segments += uint64(len(catalog.Segments))
@@ -57,16 +56,17 @@ func (w *World) restore(at *bucket, catalog *backup.Catalog, said check.Restorab
 		w.run.suite.Report("backup", fmt.Sprintf("%s, entry %d, which member %v called restorable: %s", at.url, said.Index,
 			said.By, fmt.Sprintf(format, args...)))
 	}
+	if c, spoiled := at.catalog(); at.touched {
+		if _, err := c.Plan(backup.Target{Index: consensus.Index(said.Index)}, spoiled); err != nil {
+			return // nothing that is left leads there
+		}
+	}
 	fs := disk.New()
 	open, _ := w.run.stores.On(restoreSlot, fs)
 	defer w.run.stores.End(restoreSlot)
 	over, _ := w.run.stores.Over(fs)
-	applies := w.cluster.list[0].options().Apply
-	if w.run.plan.Rises {
-		applies.Level = nextlevel.Level
-	}
 	state, err := replay.Run(context.Background(), replay.Options{Store: at, FS: over, Dir: "restored", OpenEngine: open,
-		Apply: applies, Parallel: 1}, catalog, backup.Target{Index: consensus.Index(said.Index)})
+		Apply: w.cluster.restores(), Open: readAll, Parallel: 1}, catalog, backup.Target{Index: consensus.Index(said.Index)})
 	if err != nil {
 		report("%v", err)
 		return
@@ -97,6 +97,9 @@ func (w *World) judgeGaps(at *bucket, c *backup.Catalog, said []check.Restorable
 	}
 	for i := range c.Gaps {
 		mark(c.Gaps[i].After+1, c.Gaps[i].Until-1)
+	}
+	if c.Kept != nil {
+		first = max(first, c.Kept.Floor) // retention removed what was before
 	}
 	for i := first + 1; i <= last; i++ {
 		if !has[i] {

@@ -38,6 +38,7 @@ const (
 	streamDowngrades
 	streamBackups
 	streamBuckets
+	streamRetention
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000

@@ -17,7 +17,19 @@ import (
 
 // shipTimes are a tenth of a member's, or less.
 var shipTimes = turns.Times{Look: 100 * time.Millisecond, Tick: 50 * time.Millisecond, Report: backupReports,
-	News: 100 * time.Millisecond, Retry: 500 * time.Millisecond, Slow: backupSlow, End: time.Second}
+	News: 100 * time.Millisecond, Retry: 500 * time.Millisecond, Slow: backupSlow, End: time.Second,
+	Leave: 30 * time.Second, Quit: 5 * time.Second}
+
+// shipTimes are those of the world, by the clocks of its backup.
+func (b *buckets) shipTimes() turns.Times {
+	t := shipTimes
+	for _, one := range []*time.Duration{
+		&t.Look, &t.Tick, &t.Report, &t.News, &t.Retry, &t.Slow, &t.End, &t.Leave, &t.Quit,
+	} {
+		*one *= b.pace
+	}
+	return t
+}
 
 // shipper ships the backup of a member in one of its lives, as package server/shipper does: the machine is the one of members,
 // and operations take effect, and end, later.
@@ -45,7 +57,8 @@ func newShipper(h *host, data *datadir.Data) *shipper {
 	s := &shipper{h: h, under: map[*task]bool{}, feed: feed.New(h.run.buckets.held)}
 	s.feed.Begin(data.Machine)
 	s.machine = turns.New(turns.Config{Cluster: clusterID, Epoch: uint64(data.Identity.Epoch.Number), Member: h.id,
-		Build: "1.1.0", HeldBytes: h.run.buckets.held, Times: shipTimes, Faults: h.run.broken.Ships}, s.feed)
+		Build: "1.1.0", HeldBytes: h.run.buckets.held, Lock: h.run.buckets.sealing.lock,
+		Times: h.run.buckets.shipTimes(), Faults: h.run.broken.Ships}, s.feed)
 	return s
 }
 
@@ -58,12 +71,12 @@ func keepShipping(h *host) {
 	ends := false
 	var look func()
 	look = func() {
-		h.after(s.machine.Pause(), look)
+		h.after(s.machine.Pause()/h.run.buckets.pace, look)
 		if h.run.shipped && !ends {
 			ends = true
-			s.machine.End(h.clock())
+			s.machine.End(h.shipClock())
 		}
-		s.machine.Look(h.clock(), h.proc.Data.Machine.Backup())
+		s.machine.Look(h.shipClock(), h.proc.Data.Machine.Backup())
 		s.begin()
 	}
 	look()
@@ -86,7 +99,7 @@ func (s *shipper) begin() {
 		case turns.Close:
 			s.h.after(time.Millisecond, func() {
 				_ = s.performer.FS.RemoveAll(s.performer.Dir) // the next checkpoint removes what is left
-				s.machine.Closed(s.h.clock())
+				s.machine.Closed(s.h.shipClock())
 				s.begin()
 			})
 		}
@@ -156,7 +169,7 @@ func (s *shipper) open(op *turns.Op) {
 	fs := options.FS
 	s.performer = perform.Performer{Store: s.at, FS: fs, Dir: fs.PathJoin(options.WorkDir(), "shipped"),
 		Checkpoint: s.h.proc.Snapshots.Checkpoint, Lock: op.Lock, Generation: op.Generation}
-	opened := func(c *backup.Catalog, err error) { s.machine.Opened(s.h.clock(), c, err) }
+	opened := func(c *backup.Catalog, err error) { s.machine.Opened(s.h.shipClock(), c, err) }
 	s.do(false, func() { opened(nil, context.Canceled) }, func() func() {
 		applied, known := s.feed.Last()
 		if !known {
@@ -168,11 +181,12 @@ func (s *shipper) open(op *turns.Op) {
 }
 
 func (s *shipper) ship(op *ship.Op) {
-	done := func(o ship.Outcome) { s.machine.Done(s.h.clock(), op, o) }
+	done := func(o ship.Outcome) { s.machine.Done(s.h.shipClock(), op, o) }
 	performer := s.performer
 	cancelled := ship.Outcome{Result: ship.Failed, Why: context.Canceled.Error()}
 	s.do(op.Kind == ship.Put, func() { done(cancelled) }, func() func() {
 		o := performer.Do(context.Background(), op)
+		s.interrupt(op)
 		return func() { done(o) }
 	})
 }
@@ -180,13 +194,13 @@ func (s *shipper) ship(op *ship.Op) {
 // report replicates a report. Its end is told after a while, whether or not it is known.
 func (s *shipper) report(command *kv.Command) {
 	op := &task{}
-	op.cancelled = func() { s.machine.Reported(s.h.clock(), context.Canceled) }
+	op.cancelled = func() { s.machine.Reported(s.h.shipClock(), context.Canceled) }
 	s.under[op] = true
 	s.h.after(backupReports, func() { s.tell(op, op.cancelled) })
 	s.h.proc.Clients.Propose(command, func(r kv.Result, err error) {
 		if err == nil {
 			err = r.Err
 		}
-		s.tell(op, func() { s.machine.Reported(s.h.clock(), err) })
+		s.tell(op, func() { s.machine.Reported(s.h.shipClock(), err) })
 	})
 }

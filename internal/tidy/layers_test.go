@@ -72,6 +72,7 @@ var layers = []struct {
 	{"internal/backup/feed", 4, "backup"},
 	{"internal/backup/replay", 4, "backup"},
 	{"internal/backup/prove", 4, "backup"},
+	{"internal/backup/attempt", 4, "backup"}, // what a member does that is appointed to prove
 	{"internal/backup/backuptest", 4, "backup"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/member", 4, "member"},

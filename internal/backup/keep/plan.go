@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -86,8 +87,8 @@ func (p *Plan) refusal(in *Input, newest *Fate) string {
 	return ""
 }
 
-// anchor returns the newest base that is older than the window, and from which all later states can be reached; -1: there is
-// none.
+// anchor returns the newest base that is older than the window, by the times of bases and by the place's clock, and from which
+// all later states can be reached; -1: there is none.
 func (p *Plan) anchor(in *Input, newest int) int {
 	window := (in.Rule.Window + Slack).Milliseconds()
 	most := max(stepFloor, in.Rule.Window/4).Milliseconds()
@@ -99,11 +100,21 @@ func (p *Plan) anchor(in *Input, newest int) int {
 		}
 		age += min(max(p.Fates[after].Time-b.Time, 0), most)
 		after = i
-		if min(age, p.Fates[newest].Time-b.Time) >= window && in.leadsOn(&b.Base) {
+		last := &p.Fates[newest]
+		if min(age, last.Time-b.Time, last.takenAfter(&b.Base)) >= window && in.leadsOn(&b.Base) {
 			return i
 		}
 	}
 	return -1
+}
+
+// takenAfter returns by how much later the place took a base than another one, by its own clock, in milliseconds: clocks of
+// members that differ by days would make old what was just put. It is without bound if the place does not say.
+func (b *Base) takenAfter(other *Base) int64 {
+	if b.Taken <= 0 || other.Taken <= 0 {
+		return math.MaxInt64
+	}
+	return b.Taken - other.Taken
 }
 
 // leadsOn reports whether later epochs began after a base: one that they left behind may be of a history that was lost.

@@ -200,10 +200,10 @@ func (p *Pruner) read(b *keep.Base, name string, content []byte) {
 	}
 	for i := range needed {
 		f := p.round.files[needed[i].Hash]
-		if f == nil || f.size != needed[i].Size {
+		if (f == nil || f.size != needed[i].Size) && !p.config.Faults.Lacking {
 			b.State = keep.Lacking
 		}
-		if f != nil {
+		if f != nil && !p.config.Faults.Named {
 			f.named = true
 		}
 	}
@@ -251,6 +251,9 @@ func (p *Pruner) plan() {
 	r := p.round
 	plan := keep.Make(&keep.Input{Rule: p.config.Rule, Bases: r.bases, Firsts: r.firsts, Now: p.now,
 		Newest: r.newest, Epoch: p.config.Epoch, Known: r.known})
+	if n := len(plan.Fates); p.config.Faults.AllLog && n > 0 && plan.Floor > 0 {
+		plan.Floor = plan.Fates[n-1].Index
+	}
 	r.report.Plan = plan
 	r.report.Lacks = r.lacks()
 	slices.SortFunc(r.notes, func(a, b backup.KeptName) int {

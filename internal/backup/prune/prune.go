@@ -18,6 +18,15 @@ type Config struct {
 	// MostBytes bounds what a round holds: what it knows of files, and one manifest.
 	MostBytes int64
 	DryRun    bool // count what would go, and remove nothing
+	Faults    Faults
+}
+
+// Faults make a Pruner wrong on purpose, for the simulator's negative controls.
+type Faults struct {
+	Young   bool // files are removed however new they are
+	Named   bool // files are removed that manifests name
+	Lacking bool // a base counts as whole though files are missing
+	AllLog  bool // the log before the newest base is removed
 }
 
 // DefaultMostBytes is the memory of a round.

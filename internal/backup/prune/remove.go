@@ -62,7 +62,7 @@ func (p *Pruner) removeFiles() {
 	}
 	var gone []object
 	for hash, f := range r.files {
-		if !f.named && now-f.time >= FileGrace.Milliseconds() {
+		if !f.named && (now-f.time >= FileGrace.Milliseconds() || p.config.Faults.Young) {
 			gone = append(gone, object{backup.FileName(p.config.Cluster, hash), f.size})
 		}
 	}

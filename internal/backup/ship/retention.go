@@ -48,7 +48,7 @@ type retention struct {
 
 func (s *Shipper) beginRetention() {
 	s.retention.pruner = prune.New(prune.Config{Cluster: s.config.Cluster, Epoch: s.config.Epoch, Member: s.config.Member,
-		Rule: s.config.Keep, MostBytes: s.config.KeepBytes})
+		Rule: s.config.Keep, MostBytes: s.config.KeepBytes, Faults: s.config.Faults})
 	s.retention.next = s.now + pruneFirst
 }
 

@@ -29,6 +29,7 @@ type Config struct {
 
 	Keep      keep.Rule // what stays at the place
 	KeepBytes int64     // memory of a look at the place for what does not (prune.Config)
+	Faults    prune.Faults
 }
 
 // Defaults.

@@ -1,6 +1,8 @@
 package ship
 
 import (
+	"math"
+
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -48,9 +50,8 @@ func Begin(f *Found) Start {
 		secret := sets[set]
 		return known && secret != nil && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
 	}
-	c := f.believed()
+	c := f.believed(f.Now + ahead)
 	var best Start
-	lost := consensus.Index(0)
 	for i := len(c.Bases) - 1; i >= 0; i-- {
 		base := &c.Bases[i]
 		if i < len(c.Bases)-1 && base.Index <= best.Applied {
@@ -59,12 +60,10 @@ func Begin(f *Found) Start {
 		if mine(base.Point, base.Set) && base.Index > best.Applied {
 			best = Start{Applied: base.Index, Base: base}
 		}
-		lost = max(lost, base.Index)
 		for n, segment := range c.LeadOn(base) {
 			if mine(segment.End, segment.Set) && segment.End.Index > best.Applied {
 				best = Start{Applied: segment.End.Index, Base: base, Continue: segment, Behind: n + 1}
 			}
-			lost = max(lost, segment.End.Index)
 		}
 	}
 	if f.Catalog.Cut {
@@ -73,7 +72,7 @@ func Begin(f *Found) Start {
 	if best.Base != nil || best.Continue != nil {
 		return best
 	}
-	return Start{Applied: f.Applied, Lost: lost}
+	return Start{Applied: f.Applied, Lost: f.end()}
 }
 
 // behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads
@@ -87,11 +86,29 @@ func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set
 	return best
 }
 
-// believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a later
-// time than now, and members made the bases.
-func (f *Found) believed() *backup.Catalog {
+// end is the last entry that can be restored. It may be of a member whose clock is far ahead of this one's, which is not
+// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more.
+func (f *Found) end() (end consensus.Index) {
+	c := f.believed(math.MaxInt64)
+	for i := range c.Bases {
+		end = max(end, c.Bases[i].Index)
+		for _, segment := range c.LeadOn(&c.Bases[i]) {
+			end = max(end, segment.End.Index)
+		}
+	}
+	for i := range c.Segments {
+		if f.Catalog.Cut { // bases that lead to them may be left out
+			end = max(end, c.Segments[i].End.Index)
+		}
+	}
+	return end
+}
+
+// believed returns what of the catalog may be continued: nothing is of a later entry than the member has applied, or of a time
+// after latest, and members made the bases.
+func (f *Found) believed(latest int64) *backup.Catalog {
 	c := &backup.Catalog{Cluster: f.Catalog.Cluster}
-	fits := func(index consensus.Index, time int64) bool { return index <= f.Applied && time <= f.Now+ahead }
+	fits := func(index consensus.Index, time int64) bool { return index <= f.Applied && time <= latest }
 	known := map[backup.Hash]bool{}
 	for i := range f.Known {
 		known[f.Known[i].Hash] = true

@@ -39,7 +39,11 @@ func TestBegin_falseNames(t *testing.T) {
 			segment(81, 90, 1<<61)}, known, 80, 0, 1, 80},
 		"not applied yet": {[]backup.Base{base(50, now-hour, 1), base(1<<40, now, 2)}, []backup.Stored{segment(51, 1<<39, now)},
 			nil, 50, 0, 1, 0},
-		"nothing else": {[]backup.Base{base(1<<40, now, 2), base(90, 1<<61, 3)}, nil, nil, applied, 0, 0, 0},
+		"nothing else": {[]backup.Base{base(1<<40, now, 2), base(90, 1<<61, 3)}, nil, nil, applied, 90, 0, 0},
+		"a clock ahead": {[]backup.Base{base(50, now+5*hour, 1)}, []backup.Stored{segment(51, 90, now+6*hour)}, known,
+			applied, 90, 0, 0},
+		"a clock ahead, and nobody is known": {[]backup.Base{base(50, now+5*hour, 1)},
+			[]backup.Stored{segment(51, 90, now+6*hour)}, nil, applied, 90, 0, 0},
 	} {
 		c := &backup.Catalog{Cluster: cluster, Bases: row.bases, Segments: row.segments}
 		c.Sort()

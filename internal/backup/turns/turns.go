@@ -2,10 +2,12 @@ package turns
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -46,6 +48,9 @@ type Faults struct {
 	EarlyAck  bool // what is put counts as put when it begins
 	SilentGap bool // gaps are not noted at the place
 	Skips     bool // a member that takes over goes on with what it applies now
+	Former    bool // a turn is given entries that are for the recipients of a later policy
+	Forgets   bool // the rule's window is a nanosecond
+	Prune     prune.Faults
 }
 
 // Feed has the entries that the member applied last.
@@ -304,11 +309,15 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if err != nil {
 		rule = keep.Rule{} // a rule of a later build: nothing is removed
 	}
+	if m.config.Faults.Forgets {
+		rule.Window = min(rule.Window, 1)
+	}
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
-		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes}, start, now.UnixMilli())
+		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes,
+		Faults: m.config.Faults.Prune}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
 	m.work()
 }
@@ -345,7 +354,11 @@ func (m *Machine) shipMore() {
 // give gives ship what was applied, as far as that has room. The rest stays where it is kept, and may be forgotten there if the
 // place takes too little for too long.
 func (m *Machine) give() {
-	for batches := m.feed.After(m.next, m.row.Generation); len(batches) > 0; {
+	generation := m.row.Generation
+	if m.config.Faults.Former {
+		generation = math.MaxUint64
+	}
+	for batches := m.feed.After(m.next, generation); len(batches) > 0; {
 		for _, b := range batches {
 			n := m.ship.Room(b)
 			if n > 0 {
@@ -357,7 +370,7 @@ func (m *Machine) give() {
 				return
 			}
 		}
-		batches = m.feed.After(m.next, m.row.Generation)
+		batches = m.feed.After(m.next, generation)
 	}
 }
 

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/attempt"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -58,18 +57,12 @@ type Options struct {
 }
 
 const (
-	lookOften   = 100 * time.Millisecond // whether an entry is applied
-	mostBehind  = 10 * time.Second
 	reportLimit = 5 * time.Second
 	// BytesPerSecond is how fast the place is read.
 	BytesPerSecond = 32 << 20
 	// mostRest bounds a rest, which else is as long as the work before it.
 	mostRest = time.Second
 )
-
-// errEncrypted is why members cannot prove a backup that is encrypted to recipients: they have none of the identities.
-var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
-	"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`")
 
 // errLost is why a member whose store of a proof could not go on tries no other proof: what the store held is lost until the
 // process ends, and is held once only.
@@ -79,6 +72,7 @@ var errLost = errors.New("the store of an earlier proof could not go on, as on a
 // Prover proves.
 type Prover struct {
 	options Options
+	machine *attempt.Machine
 	worked  time.Time // when the last rest ended
 	hung    atomic.Int64
 	working atomic.Bool
@@ -88,68 +82,57 @@ type Prover struct {
 // New returns a Prover.
 func New(o Options) *Prover {
 	o.LookEvery = cmp.Or(o.LookEvery, time.Second)
-	return &Prover{options: o}
+	return &Prover{options: o, machine: attempt.New(attempt.Config{Member: o.Member, Look: o.LookEvery, Again: o.Again})}
 }
 
 // Run proves the backup each time that this member is appointed, until ctx ends. It does not wait for reads of the place that
 // hang for longer than some seconds after that.
 func (p *Prover) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if row := p.options.Row(); p.mine(row, row.Proofs.Number) && p.hung.Load() <= mostHung {
-			p.working.Store(true)
-			p.try(ctx, row)
-			p.working.Store(false)
+		if !p.machine.Rests() || p.hung.Load() <= mostHung {
+			p.machine.Look(p.options.Clock.Now(), p.options.Row(), p.options.Chain)
 		}
-		_ = broadcast.Pause(ctx, p.options.LookEvery)
+		for op, due := p.machine.Take(); due && ctx.Err() == nil; op, due = p.machine.Take() {
+			p.do(ctx, &op)
+		}
+		_ = broadcast.Pause(ctx, p.machine.Pause())
 	}
 }
 
 // Working reports whether a proof is under way, for which memory is held.
 func (p *Prover) Working() bool { return p.working.Load() }
 
-func (p *Prover) mine(row *kv.BackupRow, number uint64) bool {
-	return row.Policy.On && row.Proofs.Member == uint64(p.options.Member) && row.Proofs.Number == number
-}
-
-// try proves once, and reports.
-func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
-	began := p.options.Clock.Now()
-	p.options.Logger.Info("proves the backup by a restore", "try", row.Proofs.Number, "place", row.Policy.Place)
-	reported := row.Progress.Restorable.Index
-	found, err := p.look(ctx, row)
-	if err != nil && prove.Verdict(err) || found != nil && (len(found.Damaged) > 0 || uint64(found.At.Index) < reported) {
-		_ = broadcast.Pause(ctx, p.options.Again) // what is removed by rule is missing for a moment
-		found, err = p.look(ctx, row)
+// do does an operation.
+func (p *Prover) do(ctx context.Context, op *attempt.Op) {
+	if op.Kind == attempt.Report {
+		p.tell(op)
+		p.machine.Reported(p.options.Clock.Now(), p.report(ctx, op))
+		return
 	}
-	if err == nil {
-		err = p.caughtUp(ctx, found.At.Index)
-	}
+	p.options.Logger.Info("proves the backup by a restore", "try", op.Row.Proofs.Number, "place", op.Row.Policy.Place)
+	p.working.Store(true)
+	found, err := p.look(ctx, op)
+	p.working.Store(false)
 	if hang := p.hung.Load(); hang > 0 {
 		p.options.Logger.Warn("reads of the place of the backup hang, and were given up", "hang", hang)
 	}
-	if ctx.Err() != nil || errors.Is(err, errOver) {
+	if ctx.Err() != nil {
 		return
 	}
-	proof := proofOf(found, err)
-	switch {
-	case !proof.Proven:
-	case proof.Point.Index < reported:
-		fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there",
-			proof.Point.Index, reported))
-	case p.otherHistory(found), otherEnd(found, &row.Progress):
-		fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there",
-			proof.Point.Index))
-	}
-	if found != nil && found.Unknown > 0 {
+	p.machine.Look(p.options.Clock.Now(), p.options.Row(), p.options.Chain) // the try may be over
+	p.machine.Proved(p.options.Clock.Now(), found, err)
+}
+
+// tell logs how a try ended.
+func (p *Prover) tell(op *attempt.Op) {
+	if op.Unknown > 0 {
 		p.options.Logger.Warn("the place has bases of which the cluster knows nothing; they were not looked at",
-			"bases", found.Unknown)
+			"bases", op.Unknown)
 	}
-	now := p.options.Clock.Now()
-	proof.At, proof.Took = now.UnixMilli(), max(0, now.Sub(began).Milliseconds())
-	switch {
+	switch proof := &op.Command.Backup.Proof; {
 	case proof.Proven && proof.Damaged == 0:
 		p.options.Logger.Info("the backup is proven", "revision", proof.Point.Revision, "bases", proof.Bases,
-			"took", now.Sub(began))
+			"took", time.Duration(proof.Took)*time.Millisecond)
 	case proof.Proven:
 		p.options.Logger.Warn("the backup is proven, and has damaged objects", "damaged", proof.Damaged, "why", proof.Why)
 	case proof.Failed:
@@ -157,41 +140,22 @@ func (p *Prover) try(ctx context.Context, row *kv.BackupRow) {
 	default:
 		p.options.Logger.Warn("the backup could not be proven yet", "why", proof.Why)
 	}
-	p.report(ctx, row, &proof)
 }
 
-// caughtUp waits a while until this member has applied an entry. The error says that it has not.
-func (p *Prover) caughtUp(ctx context.Context, index consensus.Index) error {
-	for until := p.options.Clock.Now().Add(mostBehind); ; {
-		applied, _, _ := p.options.Chain(index)
-		switch {
-		case applied >= index || ctx.Err() != nil:
-			return nil
-		case !p.options.Clock.Now().Before(until):
-			return fmt.Errorf("the place leads to entry %d, and this member, which cannot compare it, has applied "+
-				"%d entries so far", index, applied)
-		}
-		_ = broadcast.Pause(ctx, lookOften)
-	}
+// report says how a try ended.
+func (p *Prover) report(ctx context.Context, op *attempt.Op) error {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	_, err := p.options.Propose(ctx, &op.Command)
+	return err // without one it is applied, or refused for ever
 }
 
-// otherHistory reports whether the state that was proven is none that this member had.
-func (p *Prover) otherHistory(found *prove.Proof) bool {
-	_, mark, known := p.options.Chain(found.At.Index)
-	return known && mark.Index == found.At.Index && mark.Since == found.Since && mark.Sum != found.At.Sum
-}
-
-// otherEnd reports whether the state that was proven is another one than the member had that shipped it. This member may not
-// know: it forgets its chain's sums when it ends.
-func otherEnd(found *prove.Proof, reported *kv.BackupProgress) bool {
-	return reported.Sum != 0 && uint64(found.At.Index) == reported.Restorable.Index && found.At.Sum != reported.Sum
-}
+// over reports whether a try is another member's now.
+func (p *Prover) over(op *attempt.Op) bool { return !p.machine.Mine(op, p.options.Row()) }
 
 // look proves what the place has now.
-func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, error) {
+func (p *Prover) look(ctx context.Context, op *attempt.Op) (*prove.Proof, error) {
 	switch {
-	case row.Policy.Recipients != "":
-		return nil, errEncrypted
 	case p.lost:
 		return nil, errLost
 	case p.options.TooLittle != nil:
@@ -201,33 +165,28 @@ func (p *Prover) look(ctx context.Context, row *kv.BackupRow) (*prove.Proof, err
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
 	patiently := &patient{life: life, cancel: cancel, every: p.options.LookEvery, hung: &p.hung,
-		over: func() bool { return !p.mine(p.options.Row(), row.Proofs.Number) }}
-	done, err := p.open(ctx, patiently, row.Policy.Place)
+		over: func() bool { return p.over(op) }}
+	done, err := p.open(ctx, patiently, op.Row.Policy.Place)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	store := watched{pace.New(patiently, pace.Limits{BytesPerSecond: BytesPerSecond}), func() error {
-		if !p.mine(p.options.Row(), row.Proofs.Number) {
+		if p.over(op) {
 			return errOver
 		}
 		return ctx.Err()
 	}}
-	most := consensus.Index(row.Progress.Restorable.Index)
-	if most == 0 { // nothing was reported yet
-		most = math.MaxUint64
-	}
-	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, row.Proofs.Proven.Base, most, p.options.NameBytes)
+	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, op.After(), op.Most(), p.options.NameBytes)
 	switch {
 	case err != nil:
 		return nil, err
 	case catalog.Cut && len(catalog.Bases) == 0:
-		return nil, fmt.Errorf("the place has more than %d objects of the log since its last base, and this member has no "+
-			"memory for more: raise its --memory", len(catalog.Segments))
+		return nil, fmt.Errorf("%w (this member listed %d, for more raise its --memory)", errCut, len(catalog.Segments))
 	}
 	p.worked = p.options.Clock.Now()
-	proof, err := p.proveEnd(ctx, row, store, catalog)
-	if catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(row.Progress.Restorable.Index)) {
+	proof, err := p.proveEnd(ctx, op, store, catalog)
+	if catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(op.Row.Progress.Restorable.Index)) {
 		return nil, fmt.Errorf("%w (%v)", errCut, err) // err is no cause: it would be a verdict
 	}
 	return proof, err
@@ -239,15 +198,15 @@ var errCut = errors.New("the place has more segments after the bases, or notes o
 
 // proveEnd proves what of a catalog leads to the state that was reported. If that is damaged, or gone, the rest may replace it.
 func (p *Prover) proveEnd(
-	ctx context.Context, row *kv.BackupRow, store objects.Store, catalog *backup.Catalog,
+	ctx context.Context, op *attempt.Op, store objects.Store, catalog *backup.Catalog,
 ) (*prove.Proof, error) {
-	end := backup.Point{Index: consensus.Index(row.Progress.Restorable.Index), Sum: row.Progress.Sum}
+	end := backup.Point{Index: consensus.Index(op.Row.Progress.Restorable.Index), Sum: op.Row.Progress.Sum}
 	if own, err := catalog.LeadingTo(end); end.Sum != 0 && err == nil {
-		if proof, err := p.prove(ctx, row, store, own); err == nil || !prove.Verdict(err) {
+		if proof, err := p.prove(ctx, op, store, own); err == nil || !prove.Verdict(err) {
 			return proof, err
 		}
 	}
-	return p.prove(ctx, row, store, catalog)
+	return p.prove(ctx, op, store, catalog)
 }
 
 // watched is a place that is asked for nothing once check fails.
@@ -285,7 +244,7 @@ func (p *Prover) fits(c *backup.Catalog) error {
 
 // prove proves a catalog. A store that cannot go on must not end the member: it is one of a copy. The engine's goroutines, and
 // whatever waits for them, stay where they are until the process ends, with what they hold.
-func (p *Prover) prove(ctx context.Context, row *kv.BackupRow, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
+func (p *Prover) prove(ctx context.Context, op *attempt.Op, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
 	if err := p.fits(c); err != nil {
 		return nil, err
 	}
@@ -307,8 +266,8 @@ func (p *Prover) prove(ctx context.Context, row *kv.BackupRow, store objects.Sto
 	go func() {
 		proof, err := prove.Run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir,
 			OpenEngine: func(dir string) (engine.Engine, error) { return p.options.OpenEngine(dir, fatal) },
-			Apply:      p.options.Apply, Parallel: 1, After: row.Proofs.Proven.Base, Known: known(row), Room: p.options.Room,
-			ObjectBytes: p.options.ObjectBytes, Rest: func() error { return p.rest(ctx, row.Proofs.Number) }}, c)
+			Apply:      p.options.Apply, Parallel: 1, After: op.After(), Known: op.Known, Room: p.options.Room,
+			ObjectBytes: p.options.ObjectBytes, Rest: func() error { return p.rest(ctx, op) }}, c)
 		ended <- ending{proof, err}
 	}()
 	select {
@@ -339,8 +298,8 @@ func (p *Prover) open(ctx context.Context, s *patient, url string) (done func(),
 }
 
 // rest waits as long as the work took since the last rest. Its error ends the proof.
-func (p *Prover) rest(ctx context.Context, number uint64) error {
-	if !p.mine(p.options.Row(), number) {
+func (p *Prover) rest(ctx context.Context, op *attempt.Op) error {
+	if p.over(op) {
 		return errOver
 	}
 	if err := p.options.Room(0); err != nil {
@@ -349,51 +308,4 @@ func (p *Prover) rest(ctx context.Context, number uint64) error {
 	err := broadcast.Pause(ctx, min(p.options.Clock.Now().Sub(p.worked), mostRest))
 	p.worked = p.options.Clock.Now()
 	return err
-}
-
-// proofOf is how a try ended, in the form of the row.
-func proofOf(found *prove.Proof, err error) kv.BackupProof {
-	if err != nil {
-		failed := prove.Verdict(err)
-		proof := kv.BackupProof{Failed: failed, Why: cut(err.Error())}
-		if failed {
-			proof.Damaged = 1
-		}
-		return proof
-	}
-	proof := kv.BackupProof{Proven: true, Point: kv.BackupPoint{Index: uint64(found.At.Index), Revision: found.At.Revision,
-		Time: found.At.Time}, Bases: uint64(found.Bases), Entries: uint64(found.Entries), Base: found.Base.Hash,
-		Damaged: uint64(len(found.Damaged))}
-	if len(found.Damaged) > 0 {
-		proof.Why = cut(found.Damaged[0].Error())
-	}
-	return proof
-}
-
-// fail makes a proof one of damage.
-func fail(proof *kv.BackupProof, why string) {
-	proof.Proven, proof.Failed, proof.Damaged, proof.Why = false, true, proof.Damaged+1, why
-}
-
-// report says how a try ended, until the cluster has it or does not want it.
-func (p *Prover) report(ctx context.Context, row *kv.BackupRow, proof *kv.BackupProof) {
-	op := &kv.BackupOp{Kind: kv.BackupProved, Turn: row.Proofs.Number, Member: uint64(p.options.Member), Proof: *proof}
-	for ctx.Err() == nil && p.mine(p.options.Row(), row.Proofs.Number) {
-		attempt, cancel := context.WithTimeout(ctx, reportLimit)
-		_, err := p.options.Propose(attempt, &kv.Command{Backup: op})
-		cancel()
-		if err == nil {
-			return // it is applied, or refused for ever
-		}
-		_ = broadcast.Pause(ctx, p.options.LookEvery)
-	}
-}
-
-// cut makes a text fit into a proof.
-func cut(text string) string { return cmp.Or(printable.Within(text, kv.MaxBackupProofBytes), "-") }
-
-// known reports which bases members of the cluster made, as far as it knows: nobody else's store is opened here. The last base
-// that was proven was known then.
-func known(row *kv.BackupRow) func(backup.Hash) bool {
-	return func(h backup.Hash) bool { return h != (backup.Hash{}) && h == row.Proofs.Proven.Base || row.Knows(h) }
 }

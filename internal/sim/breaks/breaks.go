@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup/attempt"
 	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
@@ -34,6 +35,7 @@ type Set struct {
 	Membership      membership.Faults
 	Apply           apply.Faults
 	Ships           turns.Faults
+	Proves          attempt.Faults
 	Users           users.Faults
 	LyingDisk       bool // a sync that does nothing
 	LyingLog        bool // the log does not sync
@@ -204,6 +206,26 @@ var others = []Break{
 	{Name: "ship-skips", About: "a member that takes over a backup goes on with what it applies now", Law: "backup",
 		With: "--nemesis backup",
 		set:  func(b *Set) { b.Ships.Skips = true }},
+	{Name: "ship-to-former", About: "entries that are for new recipients are encrypted to the former ones", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Former = true }},
+	{Name: "keep-less", About: "retention removes what the window of the rule still needs", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Forgets = true }},
+	{Name: "prune-young-files", About: "retention removes files however new they are", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Prune.Young = true }},
+	{Name: "prune-named-files", About: "retention removes files that manifests name", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Prune.Named = true }},
+	{Name: "prune-all-log", About: "retention removes all log before the newest base", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Prune.AllLog = true }},
+	{Name: "prove-one-look", About: "a backup is called damaged after one look, though retention removes what is read",
+		Law: "backup", With: "--nemesis backup",
+		set: func(b *Set) { b.Proves.OneLook = true }},
+	{Name: "prove-lost", About: "a backup is called proven though its end is gone", Law: "backup", With: "--nemesis backup",
+		set: func(b *Set) { b.Proves.Lost = true }},
 	{Name: "lossy-watch", About: "a watcher loses events", Law: "watch",
 		set: func(b *Set) { b.Watch = true }},
 }

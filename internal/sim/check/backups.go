@@ -1,6 +1,8 @@
 package check
 
 import (
+	"time"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -13,10 +15,12 @@ type Backups struct {
 
 	generation, turn, member uint64
 	on                       bool
-	place                    string
+	place, secret            string
 	restorable               uint64
 	said                     map[string][]Restorable // by place
-	last                     consensus.Index         // that changed any of it
+	policies                 []BackupPolicy
+	bases                    map[[32]byte]bool // that were reported
+	last                     consensus.Index   // that changed any of it
 
 	Tries, Proofs uint64 // appointments of a member that proves, and ends, that took effect
 	number        uint64 // of the last one
@@ -31,18 +35,27 @@ type Restorable struct {
 	By       consensus.MemberID
 }
 
-// applied returns the model's error of an operation.
-func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) error {
+// BackupPolicy is a policy that took effect.
+type BackupPolicy struct {
+	kv.BackupPolicy
+	From  time.Duration   // virtual time at which a member first applied it
+	Index consensus.Index // of its entry
+}
+
+// applied returns the model's error of an operation of an entry that is first applied now.
+func (b *Backups) applied(now time.Duration, op *kv.BackupOp, removed func(member uint64) bool) error {
 	if op.Kind == kv.BackupSet {
 		if op.Generation != b.generation {
 			return kv.ErrBadCommand
 		}
-		if op.Policy.Place != b.place {
+		if op.Policy.Place != b.place || op.Policy.Secret != b.secret {
 			b.restorable = 0
 		}
 		b.generation, b.turn, b.member, b.on, b.place = b.generation+1, b.turn+1, 0, op.Policy.On, op.Policy.Place
+		b.secret = op.Policy.Secret
 		b.number, b.prover = b.number+1, 0
 		b.Policies++
+		b.policies = append(b.policies, BackupPolicy{op.Policy, now, b.last})
 		return nil
 	}
 	if op.Kind >= kv.BackupProve {
@@ -57,6 +70,12 @@ func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) err
 		b.turn, b.member = b.turn+1, op.Member
 		b.Turns++
 		return nil
+	}
+	if op.Progress.BaseHash != [32]byte{} {
+		if b.bases == nil {
+			b.bases = map[[32]byte]bool{}
+		}
+		b.bases[op.Progress.BaseHash] = true
 	}
 	if at := &op.Progress.Restorable; at.Index > b.restorable {
 		b.restorable = at.Index
@@ -107,6 +126,12 @@ func (s *Suite) Backups() *Backups { return &s.machine.backups }
 
 // Said returns what members have called restorable at a place, in the order in which they said it.
 func (b *Backups) Said(place string) []Restorable { return b.said[place] }
+
+// Set returns the policies that took effect, in their order.
+func (b *Backups) Set() []BackupPolicy { return b.policies }
+
+// Reported reports whether a member reported a base whose manifest has a hash.
+func (b *Backups) Reported(hash [32]byte) bool { return b.bases[hash] }
 
 // Ships reports whether a backup is on, and how many reports there were.
 func (b *Backups) Ships() (on bool, reports uint64) { return b.on, b.Reports }

@@ -179,7 +179,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		m.retire(consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number})
 		result = kv.Result{Revision: m.model.Revision}
 	case command.Backup != nil:
-		result = kv.Result{Err: m.backup(e, &command), Revision: m.model.Revision}
+		result = kv.Result{Err: m.backup(s, e, &command), Revision: m.model.Revision}
 	case command.LeaseRevoke != nil && command.LeaseRevoke.Term != 0 && command.LeaseRevoke.Term != uint64(e.Term):
 		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
@@ -227,12 +227,12 @@ func (m *machine) level(s *Suite, index consensus.Index, command *kv.Command) (a
 }
 
 // backup applies a command of the backup, if its user may run it.
-func (m *machine) backup(e *consensus.Entry, command *kv.Command) error {
+func (m *machine) backup(s *Suite, e *consensus.Entry, command *kv.Command) error {
 	if err := m.model.permit(command); err != nil {
 		return err
 	}
 	m.backups.last = e.Index
-	return m.backups.applied(command.Backup, func(member uint64) bool { return m.removed[consensus.MemberID(member)] })
+	return m.backups.applied(s.Now(), command.Backup, func(member uint64) bool { return m.removed[consensus.MemberID(member)] })
 }
 
 // configBefore is the configuration of the last configuration entry before an index.

@@ -52,7 +52,10 @@ type FastPath struct {
 }
 
 // Backups counts what is in the places at the end, and the states that were restored.
-type Backups struct{ Segments, Bases, Gaps, Restored uint64 }
+type Backups struct {
+	Segments, Bases, Gaps, Restored        uint64
+	RemovedLog, RemovedBases, RemovedFiles uint64 // by retention
+}
 
 // Changes counts changes of the configuration.
 type Changes struct {
@@ -95,6 +98,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Recovered, &o.Recovered}, {&c.Orphans, &o.Orphans}, {&c.Direct, &o.Direct},
 		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Unwelcome, &o.Unwelcome}, {&c.Cures, &o.Cures},
 		{&c.Segments, &o.Segments}, {&c.Bases, &o.Bases}, {&c.Gaps, &o.Gaps}, {&c.Restored, &o.Restored},
+		{&c.RemovedLog, &o.RemovedLog}, {&c.RemovedBases, &o.RemovedBases}, {&c.RemovedFiles, &o.RemovedFiles},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -131,7 +135,7 @@ func (c *Counts) String() string {
 		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d "+
-		"backup: segments=%d bases=%d gaps=%d restored=%d faults: %s",
+		"backup: segments=%d bases=%d gaps=%d restored=%d removed=%d/%d/%d faults: %s",
 		c.Ops, c.Answered, c.Denied, c.OverQuota, c.Watched, c.Renewed, c.LeaseParts, c.Waited, c.SentAway, c.Applied,
 		c.Duplicates, c.Inferred,
 		c.Fast, c.FastTried, c.Stamped, c.Direct, c.Skipped,
@@ -139,5 +143,5 @@ func (c *Counts) String() string {
 		c.Messages, c.Dropped, c.Overflowed, c.Sent, c.Again, c.InVain, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted,
-		c.Segments, c.Bases, c.Gaps, c.Restored, list(c.Faults))
+		c.Segments, c.Bases, c.Gaps, c.Restored, c.RemovedLog, c.RemovedBases, c.RemovedFiles, list(c.Faults))
 }

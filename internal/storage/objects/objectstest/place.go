@@ -109,6 +109,13 @@ func (p *Place) Remove(name string) {
 	p.set(name, nil)
 }
 
+// Replace gives an object other bytes, as somebody may do by hand.
+func (p *Place) Replace(name string, content []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.set(name, &object{bytes.Clone(content), p.now()})
+}
+
 // Flip changes a bit of an object. It reports whether there is such a byte.
 func (p *Place) Flip(name string, at int) bool {
 	p.mu.Lock()

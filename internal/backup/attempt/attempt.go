@@ -1,0 +1,288 @@
+package attempt
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+// Config is what a Machine goes by.
+type Config struct {
+	Member consensus.MemberID
+	Look   time.Duration // between two looks whether this member is appointed, and until a report is made again
+	Again  time.Duration // how long a second look at the place waits
+	Behind time.Duration // how long the member may take to apply what was proven; zero: DefaultBehind
+	Faults Faults
+}
+
+// Faults make a Machine wrong on purpose, for the simulator's negative controls.
+type Faults struct {
+	OneLook bool // damage is a verdict after one look
+	Lost    bool // a state is proven though a later one was there
+	Foreign bool // the state is not compared with the member's chain
+}
+
+const (
+	// DefaultBehind is how long a member may take to apply what was proven.
+	DefaultBehind = 10 * time.Second
+	lookOften     = 100 * time.Millisecond // whether an entry is applied
+)
+
+// Chain returns what the member has applied, and the hash at an index, as apply.Machine.ChainAt.
+type Chain func(index consensus.Index) (applied consensus.Index, mark apply.ChainMark, known bool)
+
+// Kind is the kind of an operation.
+type Kind uint8
+
+// Kinds of operations.
+const (
+	// Prove proves what the place of the row has now. It ends with Proved. It should end soon if Mine is false.
+	Prove Kind = 1 + iota
+	// Report replicates Command. It ends with Reported.
+	Report
+)
+
+// Op is an operation that the caller does now.
+type Op struct {
+	Kind    Kind
+	Row     *kv.BackupRow // when the try began
+	Command kv.Command
+	Unknown int // of Report: bases at the place of which the cluster knows nothing
+}
+
+// Most is the last entry that anything at the place may be of: no later one was reported.
+func (o *Op) Most() consensus.Index {
+	if most := o.Row.Progress.Restorable.Index; most > 0 {
+		return consensus.Index(most)
+	}
+	return math.MaxUint64
+}
+
+// After is the base at which the proof begins.
+func (o *Op) After() backup.Hash { return o.Row.Proofs.Proven.Base }
+
+// Known reports whether members of the cluster made a base, as far as it knows: nobody else's store is opened here. The last
+// base that was proven was known then.
+func (o *Op) Known(h backup.Hash) bool {
+	return h != (backup.Hash{}) && h == o.After() || o.Row.Knows(h)
+}
+
+// phase is how far a try is.
+type phase uint8
+
+const (
+	resting   phase = iota
+	proving         // for the first or the second time
+	waiting         // until the second look is due
+	comparing       // until this member has applied what was proven
+	reporting
+)
+
+// Machine is the state machine.
+type Machine struct {
+	config Config
+	now    time.Time
+	row    *kv.BackupRow // as it is
+	chain  Chain
+	ops    []Op
+	under  bool // an operation is under way
+
+	phase phase
+	of    *kv.BackupRow // when the try began
+	began time.Time
+	looks int
+	until time.Time // of waiting and comparing
+	found *prove.Proof
+	proof kv.BackupProof // to be reported
+}
+
+// New returns a Machine that rests.
+func New(c Config) *Machine {
+	c.Behind = cmp.Or(c.Behind, DefaultBehind)
+	return &Machine{config: c}
+}
+
+// Take returns the operation that is to begin, if there is one.
+func (m *Machine) Take() (op Op, due bool) {
+	if len(m.ops) == 0 {
+		return op, false
+	}
+	op, m.ops = m.ops[0], nil
+	m.under = true
+	return op, true
+}
+
+// Pause is how long after the last call Look is due.
+func (m *Machine) Pause() time.Duration {
+	switch m.phase {
+	case waiting:
+		return max(0, m.until.Sub(m.now))
+	case comparing:
+		return min(lookOften, m.config.Behind)
+	}
+	return m.config.Look
+}
+
+// Rests reports whether no try is under way.
+func (m *Machine) Rests() bool { return m.phase == resting && !m.under }
+
+// Mine reports whether the try of an operation is still this member's, by a row.
+func (m *Machine) Mine(o *Op, row *kv.BackupRow) bool { return m.mine(row, o.Row.Proofs.Number) }
+
+func (m *Machine) mine(row *kv.BackupRow, number uint64) bool {
+	return row.Policy.On && row.Proofs.Member == uint64(m.config.Member) && row.Proofs.Number == number
+}
+
+// Look tells the time, the row, and the member's chain.
+func (m *Machine) Look(now time.Time, row *kv.BackupRow, chain Chain) {
+	m.now, m.row, m.chain = now, row, chain
+	if m.phase != resting && !m.mine(row, m.of.Proofs.Number) {
+		m.rest()
+	}
+	switch {
+	case m.under:
+	case m.phase == resting && m.mine(row, row.Proofs.Number):
+		m.of, m.began, m.looks, m.found = row, now, 0, nil
+		m.prove()
+	case m.phase == waiting && !now.Before(m.until):
+		m.prove()
+	case m.phase == comparing:
+		m.compare()
+	case m.phase == reporting && len(m.ops) == 0:
+		m.report()
+	}
+}
+
+func (m *Machine) rest() { m.phase, m.ops, m.of, m.found = resting, nil, nil, nil }
+
+// errEncrypted is why members cannot prove a backup that is encrypted to recipients: they have none of the identities.
+var errEncrypted = errors.New("it is encrypted, and members cannot read what they write: only an operator can prove it, by " +
+	"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`")
+
+func (m *Machine) prove() {
+	if m.of.Policy.Recipients != "" {
+		m.end(proofOf(nil, errEncrypted))
+		return
+	}
+	m.phase = proving
+	m.looks++
+	m.ops = []Op{{Kind: Prove, Row: m.of}}
+}
+
+// Proved tells how Prove ended, as prove.Run does.
+func (m *Machine) Proved(now time.Time, found *prove.Proof, err error) {
+	m.now, m.under = now, false
+	if m.phase != proving {
+		return // the try is over
+	}
+	missing := err != nil && prove.Verdict(err) || found != nil && (len(found.Damaged) > 0 || m.lost(found))
+	switch {
+	case missing && m.looks == 1 && !m.config.Faults.OneLook:
+		m.phase, m.until = waiting, now.Add(m.config.Again) // what is removed by rule is missing for a moment
+	case err != nil:
+		m.end(proofOf(nil, err))
+	default:
+		m.found, m.phase, m.until = found, comparing, now.Add(m.config.Behind)
+		m.compare()
+	}
+}
+
+// lost reports whether the place leads to an earlier entry than was reported.
+func (m *Machine) lost(found *prove.Proof) bool {
+	return uint64(found.At.Index) < m.of.Progress.Restorable.Index && !m.config.Faults.Lost
+}
+
+// compare compares what was proven with this member's own chain once it has applied that.
+func (m *Machine) compare() {
+	index := m.found.At.Index
+	applied, mark, known := m.chain(index)
+	switch {
+	case applied >= index:
+		proof := proofOf(m.found, nil)
+		switch {
+		case m.lost(m.found):
+			fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there", index,
+				m.of.Progress.Restorable.Index))
+		case known && m.foreign(&mark), m.otherEnd():
+			fail(&proof, fmt.Sprintf("the place has another history of this cluster: entry %d has another sum there", index))
+		}
+		m.end(proof)
+	case !m.now.Before(m.until):
+		m.end(proofOf(nil, fmt.Errorf("the place leads to entry %d, and this member, which cannot compare it, has applied "+
+			"%d entries so far", index, applied)))
+	}
+}
+
+// foreign reports whether the state that was proven is none that this member had.
+func (m *Machine) foreign(mark *apply.ChainMark) bool {
+	at := &m.found.At
+	return mark.Index == at.Index && mark.Since == m.found.Since && mark.Sum != at.Sum && !m.config.Faults.Foreign
+}
+
+// otherEnd reports whether the state that was proven is another one than the member had that shipped it. This member may not
+// know: it forgets its chain's sums when it ends.
+func (m *Machine) otherEnd() bool {
+	reported := &m.of.Progress
+	return reported.Sum != 0 && uint64(m.found.At.Index) == reported.Restorable.Index && m.found.At.Sum != reported.Sum &&
+		!m.config.Faults.Foreign
+}
+
+// end reports how the try ended.
+func (m *Machine) end(proof kv.BackupProof) {
+	proof.At, proof.Took = m.now.UnixMilli(), max(0, m.now.Sub(m.began).Milliseconds())
+	m.phase, m.proof = reporting, proof
+	m.report()
+}
+
+func (m *Machine) report() {
+	op := Op{Kind: Report, Row: m.of, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupProved, Turn: m.of.Proofs.Number,
+		Member: uint64(m.config.Member), Proof: m.proof}}}
+	if m.found != nil {
+		op.Unknown = m.found.Unknown
+	}
+	m.ops = []Op{op}
+}
+
+// Reported tells how Report ended. Without an error it was applied, or refused for ever; else the report is made again.
+func (m *Machine) Reported(now time.Time, err error) {
+	m.now, m.under = now, false
+	if err == nil && m.phase == reporting {
+		m.rest()
+	}
+}
+
+// proofOf is how a try ended, in the form of the row.
+func proofOf(found *prove.Proof, err error) kv.BackupProof {
+	if err != nil {
+		failed := prove.Verdict(err)
+		proof := kv.BackupProof{Failed: failed, Why: cut(err.Error())}
+		if failed {
+			proof.Damaged = 1
+		}
+		return proof
+	}
+	proof := kv.BackupProof{Proven: true, Point: kv.BackupPoint{Index: uint64(found.At.Index), Revision: found.At.Revision,
+		Time: found.At.Time}, Bases: uint64(found.Bases), Entries: uint64(found.Entries), Base: found.Base.Hash,
+		Damaged: uint64(len(found.Damaged))}
+	if len(found.Damaged) > 0 {
+		proof.Why = cut(found.Damaged[0].Error())
+	}
+	return proof
+}
+
+// fail makes a proof one of damage.
+func fail(proof *kv.BackupProof, why string) {
+	proof.Proven, proof.Failed, proof.Damaged, proof.Why = false, true, proof.Damaged+1, why
+}
+
+// cut makes a text fit into a proof.
+func cut(text string) string { return cmp.Or(printable.Within(text, kv.MaxBackupProofBytes), "-") }
