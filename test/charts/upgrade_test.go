@@ -145,6 +145,7 @@ func TestRefused(t *testing.T) {
 	for _, row := range []struct{ values, says string }{
 		{"image: {repository: bitnami/etcd}", "image.repository: bitnami/etcd is an image of etcd"},
 		{"podManagementPolicy: OrderedReady", "leave it at Parallel"},
+		{"minReadySeconds: 5", "leave it at 0: an update would delete all pods at once"},
 		{"founders: 5", "they would wait for ever"},
 		{"auth: {client: {secureTransport: true}}", "auth.client.existingSecret: name the Secret"},
 		{"auth: {client: {secureTransport: true, existingSecret: a}}", "auth.client.caFilename: name the key"},
