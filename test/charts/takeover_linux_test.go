@@ -108,6 +108,40 @@ func takeOver(t *testing.T, program string) {
 	g.goBack(program, pods, acked)
 }
 
+// TestTakeover_differs stops a member while the others write on: the pods do not found a cluster of members that hold different
+// contents, and say so.
+func TestTakeover_differs(t *testing.T) {
+	dir := os.Getenv("ETCDS")
+	if dir == "" {
+		t.Skip("ETCDS names no directory of etcds: make charts")
+	}
+	program := filepath.Join(dir, etcds[0], "etcd")
+	g := newGround(t)
+	var pods []*pod
+	for i := range 5 {
+		g.number(former, i)
+	}
+	for i := range 3 {
+		pods = append(pods, g.startEtcd(program, i))
+	}
+	client := g.client("", pods[0])
+	check(t, g.client("", pods[2]), fill(t, client, "shop")) // it has applied all, so that its database lacks nothing of its log
+	pods[2].stop()
+	fill(t, client, "later")
+	pods[0].stop()
+	pods[1].stop()
+	r, err := newCluster(t).install("shop", valuesFrom(t, layers("testdata/bitnami-takeover.values.yaml")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods {
+		pods[i] = g.startMember(r, i)
+	}
+	for _, p := range pods {
+		p.awaitSays("of another cluster")
+	}
+}
+
 // fillFormer writes keys, one of a lease, and users, into an etcd.
 func fillFormer(t *testing.T, client *clientv3.Client) (acked map[string]string, revision int64, lease clientv3.LeaseID) {
 	t.Helper()

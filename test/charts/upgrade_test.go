@@ -131,11 +131,21 @@ func TestUpgrade_password(t *testing.T) {
 	}
 }
 
+// Ensure that a variable of the user takes the place of the chart's: twice the same name is refused by an API server.
+func TestRender_replacedVariable(t *testing.T) {
+	got := env(t, newCluster(t).mustInstall("db", "zoneLabel: topology.kubernetes.io/zone\nextraEnvVars: [{name: ETCD_ZONE, value: a}, "+
+		"{name: ETCD_LOG_LEVEL, value: warn}, {name: ETCD_INITIAL_CLUSTER_TOKEN, value: b}]"))
+	if got["ETCD_ZONE"] != "a" || got["ETCD_LOG_LEVEL"] != "warn" || got["ETCD_INITIAL_CLUSTER_TOKEN"] != "b" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Ensure that values which cannot be honoured are refused, with what to do.
 func TestRefused(t *testing.T) {
 	for _, row := range []struct{ values, says string }{
 		{"image: {repository: bitnami/etcd}", "image.repository: bitnami/etcd is an image of etcd"},
 		{"podManagementPolicy: OrderedReady", "leave it at Parallel"},
+		{"minReadySeconds: 5", "leave it at 0: an update would delete all pods at once"},
 		{"founders: 5", "they would wait for ever"},
 		{"auth: {client: {secureTransport: true}}", "auth.client.existingSecret: name the Secret"},
 		{"auth: {client: {secureTransport: true, existingSecret: a}}", "auth.client.caFilename: name the key"},

@@ -11,6 +11,9 @@
 {{- if ne $v.podManagementPolicy "Parallel" -}}
 {{- $faults = append $faults "podManagementPolicy: leave it at Parallel: the members of a new cluster wait for each other" -}}
 {{- end -}}
+{{- if gt (int $v.minReadySeconds) 0 -}}
+{{- $faults = append $faults "minReadySeconds: leave it at 0: an update would delete all pods at once that have not been ready for so long" -}}
+{{- end -}}
 {{- if and .Release.IsInstall (gt (int (include "quorate.founders" .)) $count) (not (kindIs "invalid" $v.founders)) -}}
 {{- $faults = append $faults (printf "founders: %v members are to found the cluster, and there are to be %d: they would wait for ever" $v.founders $count) -}}
 {{- end -}}
