@@ -148,7 +148,7 @@ func (s *stage) settled(members int) func(*v1alpha1.QuorateCluster) bool {
 		live := 0
 		for i := range pods.Items {
 			if s.lives(&pods.Items[i]) {
-				if pods.Items[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) {
+				if pods.Items[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) || !s.serves(&pods.Items[i]) {
 					return false
 				}
 				live++
@@ -157,6 +157,14 @@ func (s *stage) settled(members int) func(*v1alpha1.QuorateCluster) bool {
 		return c.Status.ObservedGeneration == c.Generation && c.Status.Action == "" && int(c.Status.HealthyMembers) == members &&
 			len(c.Status.Members) == members && live == members && len(claims.Items)-len(c.Status.Dropped) >= members
 	}
+}
+
+// serves tells whether the process of a pod is ready.
+func (s *stage) serves(pod *corev1.Pod) bool {
+	s.Lock()
+	defer s.Unlock()
+	p := s.procs[string(pod.UID)]
+	return p != nil && !p.ended() && p.ready
 }
 
 // lives leaves out what a dead node holds.

@@ -47,15 +47,19 @@ func begin(t *testing.T) *stage {
 // member returns a pod of a member: the leader's, or another one's.
 func (s *stage) member(leads bool) *corev1.Pod {
 	s.Helper()
-	for _, m := range s.get().Status.Members {
-		pod := &corev1.Pod{}
-		if m.Healthy && m.Leader == leads && s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: m.Name}, pod) == nil &&
-			pod.DeletionTimestamp == nil {
-			return pod
+	var found *corev1.Pod
+	s.until("with such a member", 20*time.Second, func(c *v1alpha1.QuorateCluster) bool {
+		for _, m := range c.Status.Members {
+			pod := &corev1.Pod{}
+			key := client.ObjectKey{Namespace: s.c.Namespace, Name: m.Name}
+			if m.Healthy && m.Leader == leads && s.api.Get(s.Context(), key, pod) == nil && pod.DeletionTimestamp == nil {
+				found = pod
+				return true
+			}
 		}
-	}
-	s.Fatal("no such member")
-	return nil
+		return false
+	})
+	return found
 }
 
 // Ensure that a cluster lives through all that happens to it, with writes running and none of the acknowledged ones lost.
