@@ -119,13 +119,12 @@ doctor-healthy:
 encryption:
 	$(GO) test -count=1 -v -run '^TestEncryption_' ./test/process -encryption
 
-# The operator against a real API server whose etcd is Quorate, with members that are processes: three minutes, and once a quarter of an
+# The operator against a real API server whose etcd is Quorate, with members that are processes: six minutes, and once a quarter of an
 # hour in which kube-apiserver is built. It prints a table of scenarios. Wants root, for mount namespaces.
 KUBERNETES ?= v1.37.2
 operator:
-	@set -e; assets=$$(mktemp -d); trap 'rm -rf $$assets' EXIT; test/kubernetes/binaries $(KUBERNETES) kube-apiserver; \
-		$(GO) build -trimpath -o $$assets/etcd ./cmd/quorate; \
-		ln -s $${XDG_CACHE_HOME:-$$HOME/.cache}/quorate-kubernetes/$(KUBERNETES)/kube-apiserver $$assets/kube-apiserver; \
+	@set -e; assets=$$(mktemp -d); trap 'rm -rf $$assets' EXIT; made=$$(test/kubernetes/binaries $(KUBERNETES) kube-apiserver); \
+		ln -s $$made/kube-apiserver $$assets/kube-apiserver; $(GO) build -trimpath -o $$assets/etcd ./cmd/quorate; \
 		cd operator; $(GO) vet ./...; KUBEBUILDER_ASSETS=$$assets $(GO) test -count=1 -v -timeout 20m ./...
 
 # Copies of the operator's resources, and their CRDs, from the types in operator/api.

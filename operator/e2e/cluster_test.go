@@ -31,7 +31,7 @@ import (
 const crds = "../../deploy/charts/quorate-operator/crds"
 
 // control starts an API server whose etcd is Quorate.
-func control(t *testing.T) (*envtest.Environment, client.Client, string) {
+func control(t *testing.T) (*rest.Config, client.Client, string) {
 	t.Helper()
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -48,7 +48,7 @@ func control(t *testing.T) (*envtest.Environment, client.Client, string) {
 	cfg.QPS = -1
 	api, err := client.New(cfg, client.Options{Scheme: known})
 	must(t, err)
-	return env, api, filepath.Join(assets, "etcd")
+	return cfg, api, filepath.Join(assets, "etcd")
 }
 
 // operator runs the operator until it is stopped. One that does not elect acts beside another one.
@@ -79,7 +79,6 @@ func clusterOf(pod *corev1.Pod) *v1alpha1.QuorateCluster {
 type stage struct {
 	*testing.T
 	*ground
-	env     *envtest.Environment
 	cfg     *rest.Config
 	c       *v1alpha1.QuorateCluster
 	stopOp  func()
@@ -148,7 +147,7 @@ func (s *stage) settled(members int) func(*v1alpha1.QuorateCluster) bool {
 		live := 0
 		for i := range pods.Items {
 			if s.lives(&pods.Items[i]) {
-				if pods.Items[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) {
+				if pods.Items[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) || !s.serves(&pods.Items[i]) {
 					return false
 				}
 				live++
@@ -157,6 +156,14 @@ func (s *stage) settled(members int) func(*v1alpha1.QuorateCluster) bool {
 		return c.Status.ObservedGeneration == c.Generation && c.Status.Action == "" && int(c.Status.HealthyMembers) == members &&
 			len(c.Status.Members) == members && live == members && len(claims.Items)-len(c.Status.Dropped) >= members
 	}
+}
+
+// serves tells whether the process of a pod is ready.
+func (s *stage) serves(pod *corev1.Pod) bool {
+	s.Lock()
+	defer s.Unlock()
+	p := s.procs[string(pod.UID)]
+	return p != nil && !p.ended() && p.ready
 }
 
 // lives leaves out what a dead node holds.

@@ -359,10 +359,10 @@ func (g *ground) tell(ctx context.Context, pod *corev1.Pod, p *proc) {
 	status.ContainerStatuses = []corev1.ContainerStatus{container}
 	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	if key := fmt.Sprint(status); pod.Annotations["e2e"] != key {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "e2e", key)
-		if g.api.Update(ctx, pod) == nil {
-			pod.Status = status
-			_ = g.api.Status().Update(ctx, pod)
+		pod.Status = status
+		if g.api.Status().Update(ctx, pod) == nil { // the note goes last: what is refused for another version is told again
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "e2e", key)
+			_ = g.api.Update(ctx, pod)
 		}
 	}
 }

@@ -3,6 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,10 +24,9 @@ import (
 )
 
 func begin(t *testing.T) *stage {
-	env, api, quorate := control(t)
-	cfg := env.Config
+	cfg, api, quorate := control(t)
 	expandable(t, api)
-	s := &stage{T: t, ground: newGround(t, api, quorate), env: env, cfg: cfg}
+	s := &stage{T: t, ground: newGround(t, api, quorate), cfg: cfg}
 	playing, done := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -47,15 +49,19 @@ func begin(t *testing.T) *stage {
 // member returns a pod of a member: the leader's, or another one's.
 func (s *stage) member(leads bool) *corev1.Pod {
 	s.Helper()
-	for _, m := range s.get().Status.Members {
-		pod := &corev1.Pod{}
-		if m.Healthy && m.Leader == leads && s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: m.Name}, pod) == nil &&
-			pod.DeletionTimestamp == nil {
-			return pod
+	var found *corev1.Pod
+	s.until("with such a member", 20*time.Second, func(c *v1alpha1.QuorateCluster) bool {
+		for _, m := range c.Status.Members {
+			pod := &corev1.Pod{}
+			key := client.ObjectKey{Namespace: s.c.Namespace, Name: m.Name}
+			if m.Healthy && m.Leader == leads && s.api.Get(s.Context(), key, pod) == nil && pod.DeletionTimestamp == nil {
+				found = pod
+				return true
+			}
 		}
-	}
-	s.Fatal("no such member")
-	return nil
+		return false
+	})
+	return found
 }
 
 // Ensure that a cluster lives through all that happens to it, with writes running and none of the acknowledged ones lost.
@@ -249,18 +255,39 @@ func (s *stage) two() {
 	s.until("of three", 2*time.Minute, s.settled(3))
 }
 
-// away stops the API server. The operator loses its lease, and ends, as its pod does, which is made again.
+// away lets the API server answer nothing. The operator loses its lease, and ends, as its pod does, which is made again.
 func (s *stage) away() {
 	pod, before := s.member(false), s.restarted()
-	must(s.T, s.env.ControlPlane.APIServer.Stop())
+	server := apiserver(s.T)
+	must(s.T, syscall.Kill(server, syscall.SIGSTOP))
 	s.stop(string(pod.UID), syscall.SIGKILL)
 	wait, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 	<-wait.Done()
 	cancel()
-	must(s.T, s.env.ControlPlane.APIServer.Start())
+	must(s.T, syscall.Kill(server, syscall.SIGCONT))
 	s.stopOp()
 	s.stopOp = operator(s.T, s.cfg, s.api.Scheme(), true)
 	s.until("back", time.Minute, func(c *v1alpha1.QuorateCluster) bool { return s.restarted() > before && s.settled(3)(c) })
+}
+
+// apiserver is the process of the API server that this test has started.
+func apiserver(t *testing.T) int {
+	t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*/stat")
+	must(t, err)
+	for _, path := range found {
+		text, _ := os.ReadFile(path) // one that has ended meanwhile is none
+		pid, rest, ok := strings.Cut(string(text), " (kube-apiserver) ")
+		fields := strings.Fields(rest)
+		if !ok || len(fields) < 2 || fields[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		number, err := strconv.Atoi(pid)
+		must(t, err)
+		return number
+	}
+	t.Fatal("the API server does not run")
+	return 0
 }
 
 // orphan lets a process live on without a pod, on the claim that the next pod gets.

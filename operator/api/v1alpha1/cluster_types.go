@@ -138,8 +138,9 @@ type TLS struct {
 	// +kubebuilder:validation:Enum=None;BuiltIn;Secret;CertManager
 	// +kubebuilder:default=BuiltIn
 	Mode string `json:"mode,omitempty"`
-	// SecretName has tls.crt, tls.key and ca.crt for *.CLUSTER-members.NAMESPACE.svc and the Service of clients, for both
-	// usages.
+	// SecretName has tls.crt, tls.key and ca.crt, for both usages, for the Service of clients,
+	// *.CLUSTER-members.NAMESPACE.svc, and the same with the domain of Kubernetes (.cluster.local): by that name members
+	// find who connects.
 	// +kubebuilder:validation:MinLength=1
 	SecretName string `json:"secretName,omitempty"`
 	// IssuerRef is an issuer of cert-manager.

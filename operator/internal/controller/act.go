@@ -32,7 +32,7 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.ResizeClaim:
 		return r.resize(ctx, c, s.claims[a.Member])
 	case decide.CreatePod:
-		return r.createPod(ctx, c, s.claims[a.Member], a)
+		return r.createPod(ctx, c, s, a)
 	case decide.DeletePod:
 		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
 	case decide.RunRecovery:
@@ -62,12 +62,20 @@ func (r *Clusters) create(ctx context.Context, object client.Object, c *v1alpha1
 }
 
 // createPod notes on the claim that a process had it, before it has.
-func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, claim *corev1.PersistentVolumeClaim,
-	a decide.Action) error {
+func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action) error {
+	claim := s.claims[a.Member]
 	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
 		return err
 	}
-	pod := objects.Pod(c, a.Member, claim.Annotations[objects.AnnotationZone], a.Names)
+	var others []string
+	if s.observed.Cluster != nil {
+		for i := range s.observed.Cluster.Members {
+			if m := &s.observed.Cluster.Members[i]; m.Active && m.Name != a.Member {
+				others = append(others, m.Name)
+			}
+		}
+	}
+	pod := objects.Pod(c, a.Member, claim.Annotations[objects.AnnotationZone], a.Names, others)
 	pod.Annotations[objects.AnnotationTemplate] = objects.Template(c)
 	return r.create(ctx, pod, c)
 }

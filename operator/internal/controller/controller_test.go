@@ -43,7 +43,8 @@ func TestReconcile_founding(t *testing.T) {
 	back := &corev1.Pod{}
 	f.must(f.Get(t.Context(), client.ObjectKeyFromObject(&gone), back))
 	args := strings.Join(back.Spec.Containers[0].Args, " ")
-	if strings.Contains(args, "--initial-cluster") || !strings.Contains(args, "--join=http://kv-members.ns.svc:2380") {
+	if strings.Contains(args, "--initial-cluster") || !strings.Contains(args, ".kv-members.ns.svc:2380,http://kv-members.ns.svc:2380") ||
+		strings.Contains(args, "--join=http://"+gone.Name) {
 		t.Errorf("a pod of a cluster that exists: %s", args)
 	}
 	if f.group.id != 0xabc {

@@ -5,8 +5,7 @@ func Next(o *Observed) Action {
 	rules := []func(*Observed) *Action{recovery, founding, restoreProcesses, quorumLoss}
 	if o.Cluster != nil && o.Kept.Founded {
 		rules = []func(*Observed) *Action{recovery, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers, fewer, more,
-			spares, drains,
-			roll, grow}
+			spares, drains, roll, grow, absent}
 	}
 	for _, rule := range rules {
 		if action := rule(o); action != nil {

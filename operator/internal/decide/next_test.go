@@ -64,8 +64,8 @@ func TestNext(t *testing.T) {
 		{"a pod that leaves is waited for", func(o *decide.Observed) {
 			down(o, 0, time.Second)
 			o.Pods[0].Leaving = true
-		}, decide.Wait, "", ""},
-		{"a member is down, its node is well", func(o *decide.Observed) { down(o, 0, time.Hour) }, decide.Wait, "", ""},
+		}, decide.Wait, "", "m3 is not ready"},
+		{"a member is down, its node is well", func(o *decide.Observed) { down(o, 0, time.Hour) }, decide.Wait, "", "m3 is not ready"},
 		{"its node was lost a moment ago", func(o *decide.Observed) {
 			down(o, 0, time.Second)
 			o.Pods[0].NodeLost = true

@@ -49,8 +49,8 @@ func founding(o *Observed) *Action {
 	return wait("the founders %v have not met yet", o.Kept.Founders)
 }
 
-// forgotten tells whether there are members of whom the status knows nothing, as after somebody has removed it: they are started, and
-// nothing is founded beside them.
+// forgotten tells whether there are members of whom the status knows nothing, as after somebody has removed it: they are
+// started, and nothing is founded beside them.
 func (o *Observed) forgotten() bool {
 	return len(o.Kept.Founders) == 0 && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Used })
 }

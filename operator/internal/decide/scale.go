@@ -120,6 +120,17 @@ func roll(o *Observed) *Action {
 	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
 }
 
+// absent waits for members that restart, or are down.
+func absent(o *Observed) *Action {
+	for i := range o.Cluster.Members {
+		m := &o.Cluster.Members[i]
+		if p := o.pod(m.Name); p == nil || p.Leaving || m.Voter && (!m.works() || !p.Ready) {
+			return wait("%s is not ready", m.Name)
+		}
+	}
+	return nil
+}
+
 // grow asks for larger claims. Pods run meanwhile, and are made while a file system waits for one to grow.
 func grow(o *Observed) *Action {
 	for i := range o.Claims {

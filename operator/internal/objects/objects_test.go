@@ -49,7 +49,7 @@ func TestTemplate(t *testing.T) {
 // Ensure that a member listens at its own address only, and that clients are asked for certificates only where they shall be: the
 // authority alone makes a member ask.
 func TestPod(t *testing.T) {
-	pod := objects.Pod(cluster(nil), "kv-1", "z1", nil)
+	pod := objects.Pod(cluster(nil), "kv-1", "z1", nil, nil)
 	args := strings.Join(pod.Spec.Containers[0].Args, " ")
 	for _, want := range []string{"--zone=z1", "--listen-peer-urls=https://$(POD_IP):2380", "--peer-client-cert-auth",
 		"--initial-advertise-peer-urls=https://kv-1.kv-members.ns.svc:2380", "--join=https://kv-members.ns.svc:2380"} {
@@ -60,18 +60,21 @@ func TestPod(t *testing.T) {
 	if strings.Contains(args, " --trusted-ca-file") || pod.Spec.NodeSelector[corev1.LabelTopologyZone] != "z1" || pod.Spec.Hostname != "kv-1" {
 		t.Errorf("%s; %+v", args, pod.Spec.NodeSelector)
 	}
-	verify := objects.Pod(cluster(func(s *v1alpha1.QuorateClusterSpec) { s.TLS.VerifyClients, s.IPFamily = true, "IPv6" }), "kv-1", "", nil)
+	verify := objects.Pod(cluster(func(s *v1alpha1.QuorateClusterSpec) { s.TLS.VerifyClients, s.IPFamily = true, "IPv6" }), "kv-1", "", nil, []string{"kv-2", "kv-3"})
 	args = strings.Join(verify.Spec.Containers[0].Args, " ")
+	if !strings.Contains(args, "--join=https://kv-2.kv-members.ns.svc:2380,https://kv-3.kv-members.ns.svc:2380,https://kv-members.ns.svc:2380") {
+		t.Errorf("a newcomer asks members that work first: the Service has addresses of dead ones: %s", args)
+	}
 	if !strings.Contains(args, "--client-cert-auth --trusted-ca-file=") || !strings.Contains(args, "https://[$(POD_IP)]:2379") {
 		t.Error(args)
 	}
 	restored := cluster(func(s *v1alpha1.QuorateClusterSpec) {
 		s.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest", Cluster: "abc"}
 	})
-	if pod := objects.Pod(restored, "kv-1", "", nil); len(pod.Spec.InitContainers) > 0 {
+	if pod := objects.Pod(restored, "kv-1", "", nil, []string{"kv-2", "kv-3"}); len(pod.Spec.InitContainers) > 0 {
 		t.Error("a member of a cluster that exists restores nothing")
 	}
-	founder := objects.Pod(restored, "kv-1", "", []string{"kv-1"})
+	founder := objects.Pod(restored, "kv-1", "", []string{"kv-1"}, nil)
 	if len(founder.Spec.InitContainers) != 1 || !slices.Contains(founder.Spec.InitContainers[0].Args, "--cluster=abc") {
 		t.Errorf("%+v", founder.Spec.InitContainers)
 	}

@@ -37,11 +37,12 @@ func Template(c *v1alpha1.QuorateCluster) string {
 		s.NodeSelector, s.Tolerations, s.PriorityClassName, s.IPFamily})
 }
 
-// Pod of a member. With founders it may found the cluster, and is one of them.
-func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders []string) *corev1.Pod {
+// Pod of a member. With founders it may found the cluster, and is one of them; without, it asks the others that are known
+// to work.
+func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []string) *corev1.Pod {
 	pod := base(c, member, member, PurposeMember)
 	container := &pod.Spec.Containers[0]
-	container.Args = args(c, member, zone, founders)
+	container.Args = args(c, member, zone, membership(c, founders, others))
 	container.Ports = []corev1.ContainerPort{{Name: "client", ContainerPort: PortClient}, {Name: "peer",
 		ContainerPort: PortPeer},
 		{Name: "metrics", ContainerPort: PortMetrics}}
@@ -129,7 +130,7 @@ func clone(m map[string]string) map[string]string {
 	return out
 }
 
-func args(c *v1alpha1.QuorateCluster, member, zone string, founders []string) []string {
+func args(c *v1alpha1.QuorateCluster, member, zone string, membership []string) []string {
 	own := "$(POD_IP)"
 	if c.Spec.IPFamily == "IPv6" {
 		own = "[$(POD_IP)]"
@@ -144,7 +145,7 @@ func args(c *v1alpha1.QuorateCluster, member, zone string, founders []string) []
 	if zone != "" {
 		out = append(out, "--zone="+zone)
 	}
-	out = append(out, membership(c, founders)...)
+	out = append(out, membership...)
 	if c.Spec.TLS.Mode != TLSNone {
 		crt, key, ca := mountTLS+"/tls.crt", mountTLS+"/tls.key", mountTLS+"/ca.crt"
 		out = append(out, "--cert-file="+crt, "--key-file="+key, "--peer-cert-file="+crt,
@@ -159,11 +160,16 @@ func args(c *v1alpha1.QuorateCluster, member, zone string, founders []string) []
 	return append(out, c.Spec.Args...)
 }
 
-// membership says of which cluster a process is that has no data yet. One that joins asks whoever the Service of members knows:
-// the operator has had it added before.
-func membership(c *v1alpha1.QuorateCluster, founders []string) []string {
+// membership says of which cluster a process is that has no data yet. One that joins asks members that work, and last
+// whoever the Service of members knows: that has addresses of dead pods, too. The operator has had it added before.
+func membership(c *v1alpha1.QuorateCluster, founders, others []string) []string {
 	if len(founders) == 0 {
-		return []string{fmt.Sprintf("--join=%s://%s.%s.svc:%d", Scheme(c), MembersService(c), c.Namespace, PortPeer)}
+		urls := make([]string, 0, len(others)+1)
+		for _, name := range others {
+			urls = append(urls, PeerURL(c, name))
+		}
+		urls = append(urls, fmt.Sprintf("%s://%s.%s.svc:%d", Scheme(c), MembersService(c), c.Namespace, PortPeer))
+		return []string{"--join=" + strings.Join(urls, ",")}
 	}
 	pairs := make([]string, len(founders))
 	for i, name := range founders {
