@@ -26,6 +26,7 @@ type groundOptions struct {
 	directory, binaries, quorate string
 	members                      int
 	images                       node.Images
+	helm, charts                 string // for the scenarios of charts; empty if there is none
 }
 
 // A ground is a control plane with three nodes.
@@ -37,13 +38,19 @@ type ground struct {
 	apply     *applier
 	cancel    context.CancelFunc
 	said      sync.Map
+	images    node.Images
+	helmPath  string
+	charts    string
+
+	operatorInstalled bool
 }
 
 const nodes = 3
 
 func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel}
+	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images, helmPath: o.helm,
+		charts: o.charts}
 	net, err := network.New(plane.ServiceRange)
 	if err != nil {
 		return nil, err
