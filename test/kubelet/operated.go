@@ -64,12 +64,32 @@ func (c *cluster) voters(ctx context.Context, count int) error {
 
 // loseNode switches off the node of the leader, until the operator has put another member in its place.
 func loseNode(ctx context.Context, c *cluster) error {
-	n, err := c.leaderNode(ctx)
+	p, err := c.leader(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := c.nodeOf(p)
 	if err != nil {
 		return err
 	}
 	n.Kill()
-	if err := c.ready(ctx); err != nil {
+	err = until(ctx, readyTime, p.Name+" has a successor", func() error {
+		pods, err := c.pods(ctx)
+		if err != nil {
+			return err
+		}
+		others := 0
+		for _, one := range pods {
+			if one.UID != p.UID && isReady(&one) {
+				others++
+			}
+		}
+		if others < replicas {
+			return fmt.Errorf("%d other members are ready%s", others, c.complaints(ctx))
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if err := c.voters(ctx, replicas); err != nil {
