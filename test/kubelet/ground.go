@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 
 	"github.com/quorate/quorate/test/kubelet/claims"
@@ -124,6 +125,21 @@ func (g *ground) nodesReady(ctx context.Context) error {
 		return fmt.Errorf("%d of %d are", ready, nodes)
 	}
 	return nil
+}
+
+// restore switches all nodes on, and connects them, after a scenario that did not end as it should.
+func (g *ground) restore(ctx context.Context) {
+	for _, n := range g.nodes {
+		n.Kill()
+		if err := n.Boot(); err != nil {
+			g.say("%s: %v", n.Name, err)
+		}
+		patch := []byte(`{"spec":{"unschedulable":false}}`)
+		_, err := g.plane.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			g.say("%s: %v", n.Name, err)
+		}
+	}
 }
 
 // root is where the disk of a node is, or the storage that all nodes reach.

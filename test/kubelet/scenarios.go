@@ -76,6 +76,7 @@ func perform(ctx context.Context, g *ground, away time.Duration, matches *regexp
 		r := performOne(ctx, g, fmt.Sprintf("s%d", i), s)
 		if r.failed != nil {
 			failed++
+			g.restore(ctx)
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.title(), r.failed)
 		}
 		rows = append(rows, r)
