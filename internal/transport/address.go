@@ -98,8 +98,7 @@ func dialURL(ctx context.Context, raw string, clientTLS *tls.Config, timeout tim
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, a.network, a.target)
+	conn, err := dialTarget(ctx, a.network, a.target)
 	if err != nil || !a.secure {
 		return conn, err
 	}

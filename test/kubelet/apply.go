@@ -36,6 +36,9 @@ func newApplier(config *rest.Config) (*applier, error) {
 	return &applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))}, nil
 }
 
+// forget forgets which kinds there are, after new ones came.
+func (a *applier) forget() { a.mapper.Reset() }
+
 // apply applies all objects of a manifest (server-side apply), in a namespace where they have one and name none.
 func (a *applier) apply(ctx context.Context, namespace, manifest string) error {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)

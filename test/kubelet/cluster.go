@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/quorate/quorate/test/kubelet/claims"
 	"github.com/quorate/quorate/test/kubelet/node"
 )
 
@@ -36,64 +35,58 @@ const (
 	preferred = `preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: ` + elsewhere + `}]`
 )
 
-// A cluster is Quorate's, as a StatefulSet in a namespace of its own.
+// A cluster is Quorate's, in a namespace of its own.
 type cluster struct {
 	*ground
+	subject
 	namespace string
+	class     string
+	wanted    wanted // of an operated one
 	writer    *writer
 }
 
-func (c *cluster) manifest(class, image, affinity string) string {
-	return strings.NewReplacer("NAMESPACE", c.namespace, "CLASS", class, "IMAGE", image, "ANTIAFFINITY",
-		affinity).Replace(clusterManifest)
-}
-
-// create makes the cluster and waits until all its members are ready. Then writes begin.
+// create makes the cluster and waits until it is whole. Then writes begin.
 func (c *cluster) create(ctx context.Context, class string) error {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
 	if _, err := c.plane.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	affinity := apart
-	if class == claims.Network {
-		affinity = preferred // a member may go where another one is
-	}
-	if err := c.apply.apply(ctx, c.namespace, c.manifest(class, "quorate:now", affinity)); err != nil {
+	if err := c.install(ctx, c, class); err != nil {
 		return err
 	}
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
 	var err error
-	c.writer, err = startWriter(c.endpoints())
+	c.writer, err = startWriter(c.endpoints(c.namespace))
 	return err
 }
 
-func (c *cluster) endpoints() []string {
-	var all []string
-	for i := range replicas {
-		all = append(all, "http://"+c.host(i)+":2379")
-	}
-	return all
-}
-
-func (c *cluster) host(i int) string {
-	return fmt.Sprintf("q-%d.q.%s.svc.cluster.local", i, c.namespace)
-}
-
-// ready waits until all pods are of the newest revision, and ready, and all members answer as one cluster.
+// ready waits until the cluster is whole.
 func (c *cluster) ready(ctx context.Context) error {
-	return until(ctx, readyTime, "all members are ready", func() error {
-		set, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Get(ctx, "q", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		s := set.Status
-		if s.ObservedGeneration < set.Generation || s.ReadyReplicas < replicas || s.UpdatedReplicas < replicas {
-			return fmt.Errorf("%d of %d are%s", s.ReadyReplicas, replicas, c.complaints(ctx))
-		}
-		return nil
-	})
+	return until(ctx, readyTime, "the cluster is whole", func() error { return c.whole(ctx, c) })
+}
+
+// setWhole says why not all pods of a StatefulSet are of its newest revision, and ready.
+func (c *cluster) setWhole(ctx context.Context, name string) error {
+	set, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	s, want := set.Status, *set.Spec.Replicas
+	if s.ObservedGeneration < set.Generation || s.ReadyReplicas < want || s.UpdatedReplicas < want || s.Replicas != want {
+		return fmt.Errorf("%d of %d members are ready%s", s.ReadyReplicas, want, c.complaints(ctx))
+	}
+	return nil
+}
+
+// pods are those of members.
+func (c *cluster) pods(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := c.plane.Client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{LabelSelector: c.selector()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 // complaints says why pods do not run.
@@ -123,12 +116,8 @@ func (c *cluster) pod(ctx context.Context, i int) (*corev1.Pod, error) {
 	return c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, fmt.Sprintf("q-%d", i), metav1.GetOptions{})
 }
 
-// nodeOf is the node on which a member's pod is.
-func (c *cluster) nodeOf(ctx context.Context, i int) (*node.Node, error) {
-	p, err := c.pod(ctx, i)
-	if err != nil {
-		return nil, err
-	}
+// nodeOf is the node on which a pod is.
+func (c *cluster) nodeOf(p *corev1.Pod) (*node.Node, error) {
 	for _, n := range c.nodes {
 		if n.Name == p.Spec.NodeName {
 			return n, nil
@@ -137,31 +126,39 @@ func (c *cluster) nodeOf(ctx context.Context, i int) (*node.Node, error) {
 	return nil, fmt.Errorf("%s is on no node", p.Name)
 }
 
-// leader is the number of the member that leads: its loss is felt most.
-func (c *cluster) leader(ctx context.Context) (int, error) {
-	client, err := connect(c.endpoints())
+// leader is the pod of the member that leads: its loss is felt most.
+func (c *cluster) leader(ctx context.Context) (*corev1.Pod, error) {
+	pods, err := c.pods(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer client.Close()
-	for i, endpoint := range c.endpoints() {
-		call, cancel := context.WithTimeout(ctx, putTime)
-		status, err := client.Status(call, endpoint)
-		cancel()
-		if err == nil && status.Leader == status.Header.MemberId {
-			return i, nil
+	for i := range pods {
+		if leads(ctx, "http://"+pods[i].Status.PodIP+":2379") {
+			return &pods[i], nil
 		}
 	}
-	return 0, errors.New("no member leads")
+	return nil, errors.New("no member leads")
+}
+
+func leads(ctx context.Context, endpoint string) bool {
+	client, err := connect([]string{endpoint})
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	call, cancel := context.WithTimeout(ctx, putTime)
+	defer cancel()
+	status, err := client.Status(call, endpoint)
+	return err == nil && status.Leader == status.Header.MemberId
 }
 
 // leaderNode is the node of the member that leads.
 func (c *cluster) leaderNode(ctx context.Context) (*node.Node, error) {
-	i, err := c.leader(ctx)
+	p, err := c.leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.nodeOf(ctx, i)
+	return c.nodeOf(p)
 }
 
 // progress waits until more writes are acknowledged.
@@ -178,7 +175,7 @@ func (c *cluster) progress(ctx context.Context, more int) error {
 // quorateCommand runs a command of Quorate's own, as an operator does.
 func (c *cluster) quorateCommand(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, c.quorate, arguments...)
-	command.Env = append(os.Environ(), "QUORATE_ENDPOINTS="+strings.Join(c.endpoints(), ","))
+	command.Env = append(os.Environ(), "QUORATE_ENDPOINTS="+strings.Join(c.endpoints(c.namespace), ","))
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("quorate %s: %w: %s", strings.Join(arguments, " "), err, out)
@@ -206,7 +203,7 @@ func (c *cluster) drain(ctx context.Context, name string) error {
 	}
 	return until(ctx, readyTime, name+" is empty", func() error {
 		pods, err := c.plane.Client.CoreV1().Pods(c.namespace).List(ctx,
-			metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+			metav1.ListOptions{FieldSelector: "spec.nodeName=" + name, LabelSelector: c.selector()})
 		if err != nil {
 			return err
 		}

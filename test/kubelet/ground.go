@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 
 	"github.com/quorate/quorate/test/kubelet/claims"
@@ -26,6 +27,7 @@ type groundOptions struct {
 	directory, binaries, quorate string
 	members                      int
 	images                       node.Images
+	helm, charts                 string // for the scenarios of charts; empty if there is none
 }
 
 // A ground is a control plane with three nodes.
@@ -37,13 +39,19 @@ type ground struct {
 	apply     *applier
 	cancel    context.CancelFunc
 	said      sync.Map
+	images    node.Images
+	helmPath  string
+	charts    string
+
+	operatorInstalled bool
 }
 
 const nodes = 3
 
 func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel}
+	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images, helmPath: o.helm,
+		charts: o.charts}
 	net, err := network.New(plane.ServiceRange)
 	if err != nil {
 		return nil, err
@@ -117,6 +125,21 @@ func (g *ground) nodesReady(ctx context.Context) error {
 		return fmt.Errorf("%d of %d are", ready, nodes)
 	}
 	return nil
+}
+
+// restore switches all nodes on, and connects them, after a scenario that did not end as it should.
+func (g *ground) restore(ctx context.Context) {
+	for _, n := range g.nodes {
+		n.Kill()
+		if err := n.Boot(); err != nil {
+			g.say("%s: %v", n.Name, err)
+		}
+		patch := []byte(`{"spec":{"unschedulable":false}}`)
+		_, err := g.plane.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			g.say("%s: %v", n.Name, err)
+		}
+	}
 }
 
 // root is where the disk of a node is, or the storage that all nodes reach.

@@ -56,6 +56,8 @@ func run() error {
 	directory := flag.String("dir", "", "directory for logs, disks and keys, which must be empty (default: a temporary one)")
 	only := flag.String("only", ".", "scenarios whose names match")
 	members := flag.Int("etcd-members", 1, "members of Quorate below the API server: 1 or 3")
+	helm := flag.String("helm", "", "binary of Helm, for the scenarios of charts")
+	charts := flag.String("charts", "", "directory of the charts, for the same")
 	away := flag.Duration("away", time.Minute, "how long the API server is away in the scenario of that")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.Var(extra, "image", "NAME=PATH: what an image stands for; may be repeated")
@@ -67,7 +69,7 @@ func run() error {
 		return fmt.Errorf("-only: %w", err)
 	case *list:
 		for _, s := range scenarios(*away) {
-			fmt.Println(s.name)
+			fmt.Println(s.title())
 		}
 		return nil
 	case *quorate == "" || *binaries == "":
@@ -98,7 +100,7 @@ func run() error {
 	}
 	began := time.Now()
 	ground, err := startGround(ctx, groundOptions{directory: *directory, binaries: *binaries, quorate: *quorate,
-		members: *members, images: table})
+		members: *members, images: table, helm: *helm, charts: *charts})
 	if err != nil {
 		return err
 	}

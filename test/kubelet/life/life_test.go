@@ -237,3 +237,15 @@ func TestStatus_times(t *testing.T) {
 		}
 	}
 }
+
+// An init container that has done its work does not wait for a restart, though the pod's policy is Always.
+func TestStatus_initDone(t *testing.T) {
+	w := &world{pod: pod(corev1.RestartPolicyAlways, "init:x", "a"), now: start}
+	w.settle()
+	w.play("x exits 0")
+	w.settle()
+	status := Status(w.pod, corev1.PodStatus{}, start)
+	if s := status.InitContainerStatuses[0]; s.State.Terminated == nil || s.State.Terminated.Reason != "Completed" || !s.Ready {
+		t.Errorf("its status is %+v", s)
+	}
+}

@@ -46,7 +46,7 @@ type worker struct {
 
 func newWorker(n *Options, api func() context.Context, pod *corev1.Pod) *worker {
 	w := &worker{node: n, api: api, pod: pod, events: newQueue(), known: map[string]map[string]string{},
-		runs: map[string]*run{},
+		runs:   map[string]*run{},
 		tokens: map[string]token{}}
 	w.life = &life.Pod{Spec: &pod.Spec, Containers: map[string]*life.Container{}, Host: n.Address, Since: time.Now()}
 	if pod.Status.StartTime != nil {

@@ -35,8 +35,10 @@ func Proxy(ctx context.Context, table *Table) {
 			}
 			for _, port := range s.Spec.Ports {
 				if port.Protocol == corev1.ProtocolTCP {
-					at := net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(int(port.Port)))
-					wanted[at] = func() (string, bool) { return table.target(s.Namespace, s.Name, port) }
+					target := func() (string, bool) { return table.target(s.Namespace, s.Name, port) }
+					if _, ok := target(); ok { // else connections are refused
+						wanted[net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(int(port.Port)))] = target
+					}
 				}
 			}
 		}

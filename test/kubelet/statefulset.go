@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// roll sets another image and back. Which build is behind the name does not matter to Kubernetes: pods are replaced in order.
+func roll(ctx context.Context, c *cluster) error {
+	for _, image := range []string{"quorate:next", "quorate:now"} {
+		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, container, image)
+		_, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Patch(ctx, "q", types.StrategicMergePatchType,
+			[]byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+		if err := c.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forceDelete deletes a pod by force whose kubelet does not hear of it, so that a second process gets the claim.
+func forceDelete(ctx context.Context, c *cluster) error {
+	before, err := c.pod(ctx, 0)
+	if err != nil {
+		return err
+	}
+	n, err := c.nodeOf(before)
+	if err != nil {
+		return err
+	}
+	n.Detach()
+	if err := c.noticed(ctx, n.Name); err != nil {
+		return err
+	}
+	var now int64
+	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, "q-0",
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		return err
+	}
+	err = until(ctx, time.Minute, "the new pod has tried to start on the old one's claim", func() error {
+		p, err := c.pod(ctx, 0)
+		switch {
+		case err != nil:
+			return err
+		case p.UID == before.UID || p.Spec.NodeName == n.Name || len(p.Status.ContainerStatuses) == 0:
+			return fmt.Errorf("it is not there")
+		case p.Status.ContainerStatuses[0].Ready:
+			return nil // the judge below says whether that was right
+		case p.Status.ContainerStatuses[0].RestartCount < 1:
+			return fmt.Errorf("it has not ended yet")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if p, err := c.pod(ctx, 0); err != nil || p.Status.ContainerStatuses[0].Ready {
+		return fmt.Errorf("a second process serves with the claim of one that runs (%w)", err)
+	}
+	if err := c.progress(ctx, someWrites); err != nil {
+		return err
+	}
+	return n.Attach()
+}
+
+func resize(ctx context.Context, c *cluster) error {
+	all := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace)
+	for i := range replicas {
+		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
+		if _, err := all.Patch(ctx, fmt.Sprintf("data-q-%d", i), types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return c.sized(ctx, "2Gi")
+}
+
+// sized waits until all claims have a size.
+func (c *cluster) sized(ctx context.Context, size string) error {
+	all := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace)
+	return until(ctx, time.Minute, "all claims have their new size", func() error {
+		list, err := all.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, one := range list.Items {
+			if has := one.Status.Capacity.Storage(); has.String() != size {
+				return fmt.Errorf("%s has %s", one.Name, has)
+			}
+		}
+		return nil
+	})
+}
+
+// deleteClaim deletes a member's claim and its pod. The member must not begin anew by itself; an operator resets it.
+func deleteClaim(ctx context.Context, c *cluster) error {
+	claim, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, "data-q-1", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Delete(ctx, claim.Name,
+		metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, "q-1", metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	err = until(ctx, time.Minute, "there is a new claim", func() error {
+		p, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, "data-q-1", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if p.UID == claim.UID || p.Spec.VolumeName == "" {
+			return fmt.Errorf("there is none")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.reset(ctx, 1)
+}
+
+// reset waits until a member with an empty disk refuses to start, and replaces it.
+func (c *cluster) reset(ctx context.Context, i int) error {
+	if err := c.logged(ctx, i, "quorate member reset"); err != nil {
+		return err
+	}
+	if err := c.progress(ctx, someWrites); err != nil {
+		return err
+	}
+	_, err := c.quorateCommand(ctx, "member", "reset", fmt.Sprintf("q-%d", i), "--yes")
+	return err
+}
+
+func wipeDisk(ctx context.Context, c *cluster) error {
+	p, err := c.pod(ctx, 2)
+	if err != nil {
+		return err
+	}
+	n, err := c.nodeOf(p)
+	if err != nil {
+		return err
+	}
+	n.Kill()
+	if err := n.Wipe(); err != nil {
+		return err
+	}
+	if err := n.Boot(); err != nil {
+		return err
+	}
+	return c.reset(ctx, 2)
+}
