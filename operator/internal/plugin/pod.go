@@ -34,11 +34,17 @@ type pod struct {
 // file is a key of a Secret.
 type file struct{ secret, key string }
 
+// purposeLabel tells members of other pods of a cluster, such as one that recovers a claim.
+const purposeLabel = "quorate.io/purpose"
+
 // passwordAnnotation of a pod names the Secret and the key of root's password: NAME/KEY.
 const passwordAnnotation = "quorate.io/root-password-secret"
 
 // member reads a pod; nil: it is none of a member, which has a port for clients.
 func member(p *corev1.Pod) *pod {
+	if purpose := p.Labels[purposeLabel]; purpose != "" && purpose != "member" {
+		return nil
+	}
 	at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return portOf(c) != 0 })
 	if at < 0 {
 		return nil

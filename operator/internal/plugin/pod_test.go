@@ -61,6 +61,14 @@ func TestMember(t *testing.T) {
 	if member(p) != nil {
 		t.Error("a job is a member")
 	}
+	recovers := p.DeepCopy()
+	recovers.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "client", ContainerPort: 2379}}
+	if member(recovers) == nil {
+		t.Error("a pod with a port for clients is no member")
+	}
+	if recovers.Labels = map[string]string{purposeLabel: "recover"}; member(recovers) != nil {
+		t.Error("a pod that recovers a claim is a member")
+	}
 	p.Annotations = map[string]string{passwordAnnotation: "root/etcd-root-password"}
 	p.Name, p.Status.PodIP, p.Status.Phase = "etcd-0", "10.0.0.1", corev1.PodRunning
 	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 2379}}
