@@ -313,3 +313,24 @@ func selector(t *testing.T, manifest string) string {
 	t.Fatal("no Deployment")
 	return ""
 }
+
+// Ensure that the chart brings the resources that its rules, its notes and the operator are about, and no conversion webhook.
+func TestCRDs(t *testing.T) {
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, crd := range chart.CRDObjects() {
+		object := valuesOf(t, string(crd.File.Data))
+		names = append(names, object["metadata"].(map[string]any)["name"].(string))
+		if strings.Contains(string(crd.File.Data), "webhook") {
+			t.Errorf("%s: names a webhook, which nothing serves", crd.Filename)
+		}
+	}
+	slices.Sort(names)
+	want := []string{"quoratebackups.quorate.io", "quorateclusters.quorate.io", "quoraterestores.quorate.io"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
