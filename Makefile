@@ -68,8 +68,8 @@ lab:
 RENDERS = ^Test(Render|Lint|Alerts|Rights.*|Values.*|Upgrade|CRDs)$$
 
 # README's `go test ./...`, beginning with the tests that wait longest, and the tests of modules of their own, short ones of operator,
-# test/charts and test/kubelet. No results are taken from Go's cache: it does not know what the processes are built of that tests start. Stage vet
-# has looked at the packages.
+# test/charts and test/kubelet. No results are taken from Go's cache: it does not know what the processes are built of that tests
+# start. Stage vet has looked at the packages.
 test:
 	$(GO) test -p=$(AT_ONCE) -count=1 -vet=off -timeout 20m $(FIRST) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test -count=1 -timeout 20m ./...)

@@ -84,7 +84,7 @@ var layers = []struct {
 	{"cmd/", 7, "cmd"},
 	{"internal/tidy", 7, "tidy"},
 	{"operator", 7, "operator"}, // a module of its own: runs clusters in Kubernetes
-	{"release", 7, "release"}, // a module of its own, which imports nothing of the product
+	{"release", 7, "release"},   // a module of its own, which imports nothing of the product
 	{"test/", 7, "test"},
 }
 
