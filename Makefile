@@ -23,7 +23,7 @@ HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,s
 	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:,native streams,bombs:
 
 # The modules whose tests CI runs.
-MODULES = . release test/bench test/process/http2 test/browser
+MODULES = . release operator test/bench test/charts test/kubelet test/process/http2 test/browser
 
 # What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's, and
 # the programs of maintainers that run it, and that change sources: the latter takes its time in compilers. Elsewhere
@@ -64,11 +64,18 @@ build:
 lab:
 	$(GO) run ./cmd/quoratesim lab --embed
 
-# README's `go test ./...`, beginning with the tests that wait longest. test/bench and release are modules of their own. No results are
-# taken from Go's cache: it does not know what the processes are built of that tests start. Stage vet has looked at the packages.
+# The tests of test/charts that start no process.
+RENDERS = ^Test(Render|Lint|Alerts|Rights.*|Values.*|Upgrade|CRDs)$$
+
+# README's `go test ./...`, beginning with the tests that wait longest, and the tests of modules of their own, short ones of operator,
+# test/charts and test/kubelet. No results are taken from Go's cache: it does not know what the processes are built of that tests
+# start. Stage vet has looked at the packages.
 test:
 	$(GO) test -p=$(AT_ONCE) -count=1 -vet=off -timeout 20m $(FIRST) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test -count=1 -timeout 20m ./...)
+	$(if $(filter ./...,$(PACKAGES)),cd operator && $(GO) test -short -count=1 -timeout 20m ./...)
+	$(if $(filter ./...,$(PACKAGES)),cd test/charts && $(GO) test -count=1 -timeout 20m -run '$(RENDERS)' ./...)
+	$(if $(filter ./...,$(PACKAGES)),cd test/kubelet && $(GO) test -short -count=1 -timeout 20m ./...)
 	$(if $(filter ./...,$(PACKAGES)),cd release && $(GO) vet -tags full . && $(GO) test -count=1 -timeout 20m .)
 
 # The race detector itself fails now and then where tests use testing/synctest (golang/go#78156): "ThreadSanitizer: CHECK failed",
@@ -165,7 +172,7 @@ kubernetes:
 ETCDS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-etcd
 charts:
 	test/charts/etcds $(ETCDS) 3.5.35 3.6.16 3.7.3
-	cd test/charts && $(GO) vet . && ETCDS=$(ETCDS) $(GO) test -count=1 -timeout 20m .
+	cd test/charts && $(GO) vet ./... && ETCDS=$(ETCDS) $(GO) test -count=1 -timeout 20m ./...
 
 # Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: five minutes, once the programs of
 # Kubernetes are built, which takes the first run half an hour. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ type Artifact struct {
 	Name   string
 	Kind   Kind
 	Target Target // of binaries and what has one binary
+	Part   string // the name of the program beside the product, or of the chart; empty: of the product
 	make   func(ctx context.Context, path string) error
 }
 
@@ -30,9 +32,9 @@ func (r *Release) artifacts() []Artifact {
 	stem := r.Product.Name + "_" + r.Version.Number()
 	var all []Artifact
 	add := func(name string, kind Kind, target Target, make func(context.Context, Target, string) error) {
-		all = append(all, Artifact{name, kind, target, func(ctx context.Context, path string) error {
-			return make(ctx, target, path)
-		}})
+		a := r.artifact(name, kind, target, make)
+		a.Part = ""
+		all = append(all, a)
 	}
 	for _, t := range r.Product.Targets {
 		name := stem + "_" + t.String()
@@ -47,9 +49,42 @@ func (r *Release) artifacts() []Artifact {
 	if slices.ContainsFunc(r.Product.Targets, func(t Target) bool { return t.OS == "linux" }) {
 		add(stem+"_image.tar", Image, Target{}, r.makeImage)
 	}
+	for _, p := range r.Product.Beside {
+		all = append(all, r.beside(p).programs()...)
+	}
+	all = append(all, r.charts()...)
 	add(stem+"_provenance.json", Provenance, Target{}, r.makeProvenance)
 	add(sumsName, Sums, Target{}, r.makeSums)
 	return all
+}
+
+// programs are the files of a program that is released with another one.
+func (r *Release) programs() (all []Artifact) {
+	stem := r.Product.Name + "_" + r.Version.Number()
+	for _, t := range r.Product.Targets {
+		name := stem + "_" + t.String()
+		all = append(all, r.artifact(name, Binary, t, r.makeBinary), r.artifact(name+".cdx.json", SBOM, t, r.makeSBOM))
+	}
+	if r.Product.Imaged {
+		all = append(all, r.artifact(stem+"_image.tar", Image, Target{}, r.makeImage))
+	}
+	return all
+}
+
+// charts are the charts of the product, named as Helm names them, of the product's version.
+func (r *Release) charts() (all []Artifact) {
+	for _, dir := range r.Product.Charts {
+		name := path.Base(dir)
+		a := Artifact{Name: name + "-" + r.Version.Number() + ".tgz", Kind: Chart, Part: name}
+		a.make = func(_ context.Context, to string) error { return r.makeChart(dir, to) }
+		all = append(all, a)
+	}
+	return all
+}
+
+// artifact is a file of the program.
+func (r *Release) artifact(name string, kind Kind, t Target, make func(context.Context, Target, string) error) Artifact {
+	return Artifact{name, kind, t, r.Product.Name, func(ctx context.Context, path string) error { return make(ctx, t, path) }}
 }
 
 // into makes the files that wanted says in a directory. The last two are made of all others, which are made with them.

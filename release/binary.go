@@ -14,19 +14,26 @@ func (r *Release) binary(ctx context.Context, target Target) (string, error) {
 	if path := r.built[target]; path != "" {
 		return path, nil
 	}
-	if len(r.built) == 0 && len(r.Product.Before) > 0 {
+	if !*r.begun && len(r.Product.Before) > 0 {
 		if _, err := r.Go.run(ctx, r.Tree.Dir, Target{}, r.Product.Before...); err != nil {
 			return "", err
 		}
+		*r.begun = true
+	}
+	if err := os.MkdirAll(r.work, 0o755); err != nil {
+		return "", err
 	}
 	path := filepath.Join(r.work, "binary-"+target.String())
-	_, err := r.Go.run(ctx, r.Tree.Dir, target, "build", "-trimpath", "-buildvcs=true", "-ldflags="+r.linkerFlags(), "-o", path,
-		r.Product.Main)
+	_, err := r.Go.run(ctx, r.moduleDir(), target, "build", "-trimpath", "-buildvcs=true", "-ldflags="+r.linkerFlags(),
+		"-o", path, r.Product.Main)
 	if err == nil {
 		r.built[target] = path
 	}
 	return path, err
 }
+
+// moduleDir is where the module of the program is.
+func (r *Release) moduleDir() string { return filepath.Join(r.Tree.Dir, r.Product.Dir) }
 
 func (r *Release) makeBinary(ctx context.Context, target Target, path string) error {
 	built, err := r.binary(ctx, target)

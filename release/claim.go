@@ -22,12 +22,14 @@ import (
 	"github.com/blakesmith/ar"
 	"github.com/sassoftware/go-rpmutils"
 	"github.com/sassoftware/go-rpmutils/cpio"
+	"go.yaml.in/yaml/v3"
 )
 
 // Claim is what a file of a release says of itself. Its name counts for nothing: users rename files.
 type Claim struct {
 	Kind    Kind
 	Target  Target
+	Part    string // as an artifact has it
 	Commit  string
 	Version Version
 	Go      string    // go1.26.8
@@ -106,6 +108,9 @@ func (c Claim) check() error {
 	return nil
 }
 
+// mostChartFile bounds the file of a chart that somebody gave.
+const mostChartFile = 1 << 20
+
 var readers = map[string]func(io.Reader, Product) (Claim, error){
 	"elf": claimOfBinary, "mach-o": claimOfBinary, "gzip": claimOfArchive, "ar": claimOfDeb, "rpm": claimOfRPM,
 	"json": claimOfJSON, "tar": claimOfImage,
@@ -143,9 +148,11 @@ func claimOfInfo(info *debug.BuildInfo, p Product) Claim {
 	version, _, _ := strings.Cut(info.GoVersion, " ")
 	c := Claim{Kind: Binary, Target: Target{set["GOOS"], set["GOARCH"]}, Commit: set["vcs.revision"], Go: version,
 		Dirty: set["vcs.modified"] == "true"}
-	if !strings.HasSuffix(info.Path, strings.TrimPrefix(p.Main, ".")) || !commits.MatchString(c.Commit) {
+	part, known := p.programAt(info.Path)
+	if !known || !commits.MatchString(c.Commit) {
 		return Claim{}
 	}
+	c.Part = part
 	if tag, err := parseVersion(info.Main.Version); err == nil {
 		c.Version = tag
 	} else if at, err := time.Parse(time.RFC3339, set["vcs.time"]); err == nil {
@@ -169,6 +176,8 @@ func claimInTar(in io.Reader, p Product, kind Kind) (Claim, error) {
 			return Claim{}, errNoRelease
 		case err != nil:
 			return Claim{}, err
+		case kind == Archive && header.Typeflag == tar.TypeReg && path.Base(header.Name) == chartFile:
+			return claimOfChart(r, path.Dir(header.Name))
 		case header.Typeflag == tar.TypeReg && path.Base(header.Name) == p.Name && header.Mode&0o111 != 0:
 			c, err := claimOfBinary(r, p)
 			c.Kind, c.Time = kind, header.ModTime
@@ -257,12 +266,13 @@ func claimOfJSON(in io.Reader, p Product) (Claim, error) {
 	}
 	system, arch, _ := strings.Cut(set["platform"], "_")
 	at, err := time.Parse(time.RFC3339, both.Metadata.Timestamp)
-	return Claim{Kind: SBOM, Target: Target{system, arch}, Commit: set["commit"], Go: set["go"], Time: at,
+	return Claim{Kind: SBOM, Target: Target{system, arch}, Part: p.partOf(both.Metadata.Component.Name), Commit: set["commit"],
+		Go: set["go"], Time: at,
 		Version: Version("v" + both.Metadata.Component.Version), Dirty: set["dirty"] == "true"}, err
 }
 
 // claimOfImage reads the annotations of the index in a layout.
-func claimOfImage(in io.Reader, _ Product) (Claim, error) {
+func claimOfImage(in io.Reader, p Product) (Claim, error) {
 	const prefix = "org.opencontainers.image."
 	for r := tar.NewReader(in); ; {
 		header, err := r.Next()
@@ -280,7 +290,26 @@ func claimOfImage(in io.Reader, _ Product) (Claim, error) {
 		}
 		set := index.Annotations
 		at, err := time.Parse(time.RFC3339, set[prefix+"created"])
-		return Claim{Kind: Image, Commit: set[prefix+"revision"], Version: Version(set[prefix+"version"]),
-			Go: set[goAnnotation], Time: at, Dirty: set[dirtyAnnotation] == "true"}, err
+		return Claim{Kind: Image, Part: p.partOf(set[prefix+"title"]), Commit: set[prefix+"revision"],
+			Version: Version(set[prefix+"version"]),
+			Go:      set[goAnnotation], Time: at, Dirty: set[dirtyAnnotation] == "true"}, err
 	}
+}
+
+// claimOfChart reads the file of a chart.
+func claimOfChart(in io.Reader, name string) (Claim, error) {
+	var about struct {
+		Version     string
+		Annotations map[string]string
+	}
+	if err := yaml.NewDecoder(io.LimitReader(in, mostChartFile)).Decode(&about); err != nil {
+		return Claim{}, err
+	}
+	set := about.Annotations
+	at, err := time.Parse(time.RFC3339, set[timeAnnotation])
+	if err != nil || set[commitAnnotation] == "" {
+		return Claim{}, errNoRelease
+	}
+	return Claim{Kind: Chart, Part: name, Commit: set[commitAnnotation], Version: Version("v" + about.Version),
+		Go: set[goAnnotation], Time: at, Dirty: set[dirtyAnnotation] == "true"}, nil
 }

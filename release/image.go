@@ -31,10 +31,6 @@ const (
 	groups   = "root:x:0:\nquorate:x:65532:\n"
 )
 
-// linked are the names under which the program stands in the image beside its own: those of the files of etcd's image, in
-// the place that its users call them at. A link named etcdctl or etcdutl is that tool, and etcd is a member.
-var linked = []string{"etcd", "etcdctl", "etcdutl"}
-
 // makeImage writes an image index of all Linux targets as a layout of OCI in a tar file, which registries, docker, podman,
 // containerd and skopeo read.
 func (r *Release) makeImage(ctx context.Context, _ Target, path string) error {
@@ -136,9 +132,12 @@ func (r *Release) configOf(target Target, diff v1.Hash, image v1.Image) *v1.Conf
 		Config: v1.Config{
 			Entrypoint: []string{"/" + inImage + r.Product.Name}, WorkingDir: "/var/lib/" + r.Product.Name,
 			Env:          []string{"PATH=/usr/local/bin:/usr/bin:/bin", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
-			ExposedPorts: map[string]struct{}{"2379/tcp": {}, "2380/tcp": {}},
-			Labels:       r.annotations(), StopSignal: "SIGTERM",
+			ExposedPorts: map[string]struct{}{}, User: r.Product.User,
+			Labels: r.annotations(), StopSignal: "SIGTERM",
 		}}
+	for _, port := range r.Product.Ports {
+		config.Config.ExposedPorts[port] = struct{}{}
+	}
 	if before, err := image.ConfigFile(); err == nil {
 		config.History = before.History
 	}
@@ -178,7 +177,7 @@ func (r *Release) layer(ctx context.Context, target Target) ([]byte, error) {
 		w.add("etc/ssl/certs/ca-certificates.crt", certificates, 0o644), w.copy(inImage+name, binary, 0o755),
 		w.copy("usr/share/doc/"+name+"/LICENSE", filepath.Join(r.Tree.Dir, "LICENSE"), 0o644),
 		w.copy("usr/share/doc/"+name+"/third-party-licenses", licenses, 0o644))
-	for _, link := range linked {
+	for _, link := range r.Product.Linked {
 		header := w.header(tar.TypeSymlink, inImage+link, 0o777, 0)
 		header.Linkname = name
 		failures = append(failures, w.WriteHeader(header))

@@ -54,7 +54,7 @@ func (r *Release) licenses(ctx context.Context) (path string, err error) {
 
 // moduleDirs says where the module cache has the modules of the repository.
 func (r *Release) moduleDirs(ctx context.Context) (map[string]string, error) {
-	out, err := r.Go.run(ctx, r.Tree.Dir, Target{}, "list", "-m", "-json", "all")
+	out, err := r.Go.run(ctx, r.moduleDir(), Target{}, "list", "-m", "-json", "all")
 	if err != nil {
 		return nil, err
 	}

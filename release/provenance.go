@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,13 @@ func (r *Release) makeProvenance(_ context.Context, _ Target, path string) error
 		"dirty": fmt.Sprint(r.Tree.Dirty)}
 	source := Resource{URI: "git+" + homepage + "@" + r.Tree.Commit, Digest: map[string]string{"gitCommit": r.Tree.Commit}}
 	definition.ResolvedDependencies = []Resource{source}
-	for _, name := range []string{"go.sum", "release/go.sum"} {
+	sums := []string{"go.sum", "release/go.sum"}
+	for _, p := range r.Product.Beside {
+		if sum := filepath.Join(p.Dir, "go.sum"); !slices.Contains(sums, sum) {
+			sums = append(sums, sum)
+		}
+	}
+	for _, name := range sums {
 		digest, err := sha256Of(filepath.Join(r.Tree.Dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

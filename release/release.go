@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ type Release struct {
 
 	work  string            // a directory for what is no file of the release
 	built map[Target]string // binaries
+	begun *bool             // what is made before binaries is there
 	docs  string            // manual pages and completions; empty until they are made
 }
 
@@ -53,7 +55,8 @@ func open(ctx context.Context, p Product, o Options, work string, log io.Writer)
 	if snapshot := snapshotOf(tree.Commit, tree.Time); o.Version.Tag() == "" && o.Version != snapshot {
 		return nil, fmt.Errorf("--version %s: the version of this commit, which is no release, is %s", o.Version, snapshot)
 	}
-	r := &Release{Product: p, Tree: tree, Version: o.Version, Time: tree.Time, Log: log, work: work, built: map[Target]string{}}
+	r := &Release{Product: p, Tree: tree, Version: o.Version, Time: tree.Time, Log: log, work: work,
+		built: map[Target]string{}, begun: new(bool)}
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil || seconds < 0 {
@@ -64,7 +67,18 @@ func open(ctx context.Context, p Product, o Options, work string, log io.Writer)
 	if r.Go, err = newGolang(ctx, o.Toolchain); err != nil {
 		return nil, err
 	}
-	return r, tree.clone(ctx, work, o.Version.Tag())
+	return r, tree.clone(ctx, work, p.tags(o.Version))
+}
+
+// beside is the release of a program that is released with this one: of the same tree, version, time and toolchain.
+func (r *Release) beside(p Product) *Release {
+	other := *r
+	p.Before = r.Product.Before // its packages may embed what that makes
+	other.Product, other.built = p, map[Target]string{}
+	if r.work != "" {
+		other.work = filepath.Join(r.work, "beside", p.Name)
+	}
+	return &other
 }
 
 // host is the platform on which this program runs.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"golang.org/x/mod/modfile"
 )
 
 // makeSBOM writes which modules are in a binary, as the linker recorded it there. The tool cyclonedx-gomod has the same by
@@ -70,14 +71,17 @@ func (r *Release) bom(info *debug.BuildInfo, binary []byte, target Target) *cdx.
 	return bom
 }
 
-// modulesOf are the modules in a binary, replacements in the place of what they replace, by path.
+// modulesOf are the modules in a binary, replacements in the place of what they replace, by path. Those that are replaced by a
+// directory are of the repository, as the program is.
 func modulesOf(info *debug.BuildInfo) []*debug.Module {
 	var all []*debug.Module
 	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
+		switch {
+		case m.Replace == nil:
+			all = append(all, m)
+		case !modfile.IsDirectoryPath(m.Replace.Path):
+			all = append(all, m.Replace)
 		}
-		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
 	return all

@@ -11,7 +11,22 @@ import (
 )
 
 // standin is a product of a few lines, with the packaging of the real one.
-var standin = Product{Name: "quorate", Main: "./cmd/quorate", Variable: "main.version", Targets: []Target{host()}}
+var standin = Product{Name: "quorate", Main: "./cmd/quorate", Variable: "main.version", Targets: []Target{host()},
+	Beside: []Product{
+		{Name: "operator", Dir: "operator", Main: "./cmd/operator", Variable: "main.version", Targets: []Target{host()}, Imaged: true},
+		{Name: "plugin", Dir: "operator", Main: "./cmd/plugin", Variable: "main.version", Targets: []Target{host()}},
+	}, Charts: []string{"charts/one"}, Linked: []string{"etcd", "etcdctl", "etcdutl"},
+}
+
+// besideMain is a program of the module beside the stand-in, which imports a package of that.
+const besideMain = `package main
+
+import "example.org/standin/shared"
+
+var version = "unset"
+
+func main() { println(version, shared.Name) }
+`
 
 const standinMain = `package main
 
@@ -39,7 +54,12 @@ func standinRepo(t *testing.T) string {
 	for name, content := range map[string]string{
 		"go.mod": "module example.org/standin\n\ngo 1.26.0\n", "go.sum": "", "LICENSE": "a licence\n", "CHANGELOG.md": "# " +
 			"Changelog\n",
-		"cmd/quorate/main.go": standinMain,
+		"cmd/quorate/main.go": standinMain, "shared/shared.go": "package shared\n\nconst Name = \"shared\"\n",
+		"operator/go.mod": "module example.org/standin/operator\n\ngo 1.26.0\n\nrequire example.org/standin v0.0.0\n\n" +
+			"replace example.org/standin => ../\n",
+		"operator/cmd/operator/main.go": besideMain, "operator/cmd/plugin/main.go": besideMain, "operator/go.sum": "",
+		"charts/one/Chart.yaml": "apiVersion: v2\nname: one\nversion: 0.0.0\nappVersion: 0.0.0\n", "charts/one/templates/a.yaml": "a: b\n",
+		"charts/one/values.yaml": "{}\n",
 	} {
 		write(t, filepath.Join(dir, name), content)
 	}

@@ -92,8 +92,8 @@ func lookAt(ctx context.Context, repo, commit string, dirty bool) (*Tree, error)
 	return t, nil
 }
 
-// clone makes the clone in dir, with a tag if there is one.
-func (t *Tree) clone(ctx context.Context, dir, tag string) error {
+// clone makes the clone in dir, with some tags.
+func (t *Tree) clone(ctx context.Context, dir string, tags []string) error {
 	if t.Dirty {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (t *Tree) clone(ctx context.Context, dir, tag string) error {
 		return err
 	}
 	steps := [][]string{{"checkout", "--quiet", "--detach", t.Commit}}
-	if tag != "" {
+	for _, tag := range tags {
 		steps = append(steps, []string{"tag", "--no-sign", tag})
 	}
 	for _, step := range steps {

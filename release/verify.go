@@ -139,7 +139,8 @@ func (v *verification) compare(ctx context.Context, paths []string, claims map[s
 		claim, claims := claims[path]
 		name := filepath.Base(path)
 		for _, a := range r.artifacts() {
-			if claims && a.Kind == claim.Kind && a.Target == claim.Target || !claims && a.Kind == Sums && name == sumsName {
+			same := a.Kind == claim.Kind && a.Target == claim.Target && a.Part == claim.Part
+			if claims && same || !claims && a.Kind == Sums && name == sumsName {
 				again[path], wanted[a.Name] = filepath.Join(work, "made", a.Name), true
 			}
 		}
@@ -217,7 +218,7 @@ func byItsProgram(ctx context.Context, v *verification, work string, claim Claim
 	if err != nil {
 		return err
 	}
-	if err := tree.clone(ctx, work, ""); err != nil {
+	if err := tree.clone(ctx, work, nil); err != nil {
 		return err
 	}
 	g, err := newGolang(ctx, claim.Go)

@@ -22,7 +22,7 @@ func TestVerify_same(t *testing.T) {
 	gitIn(t, s.repo, "clone", "-q", s.repo, repo)
 	gitIn(t, repo, "tag", "v1.0.1")
 	v, said, err := verified(t, repo, public, dir)
-	if err != nil || v.differences+v.unchecked != 0 || strings.Count(said, "\nsame ") != 8 || !strings.Contains(said,
+	if err != nil || v.differences+v.unchecked != 0 || strings.Count(said, "\nsame ") != 14 || !strings.Contains(said,
 		"signed ") {
 		t.Errorf("%v, %+v\n%s", err, v, said)
 	}
@@ -166,7 +166,7 @@ func TestProvenance(t *testing.T) {
 	if err := json.Unmarshal(content, &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Subject) != 6 || s.Type != "https://in-toto.io/Statement/v1" ||
+	if len(s.Subject) != 12 || s.Type != "https://in-toto.io/Statement/v1" ||
 		s.PredicateType != "https://slsa.dev/provenance/v1" {
 		t.Errorf("got %+v", s)
 	}

@@ -84,6 +84,16 @@ func IsEtcdctls(args []string, s command.Streams) bool {
 	return !understood(newRoot(s, Tools{}), args, s) && etcdctl.Accepts(args)
 }
 
+// RunsEtcdctl tells whether a line, without the program's name, ends in etcdctl's code: that knows no dialer of the context and
+// may end the process.
+func RunsEtcdctl(args []string, s command.Streams) bool {
+	if IsEtcdctls(args, s) {
+		return true
+	}
+	found, _, err := newRoot(s, Tools{}).Find(args)
+	return err == nil && found.GroupID == etcdctlName
+}
+
 // refuseUnknown returns an error if the words after a group name none of its commands: cobra would print the help of the
 // group.
 func refuseUnknown(c *cobra.Command) error {

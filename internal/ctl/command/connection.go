@@ -156,13 +156,18 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 	if err != nil {
 		return nil, err
 	}
+	options := append(c.unrecorded.options(), grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect}))
+	if d := dialerOf(ctx); d != nil {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return d(ctx, "tcp", address)
+		}))
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, Context: ctx, DialTimeout: c.loginTimeout(ctx, user, endpoints), Logger: zap.NewNop(),
 		Username: user, Password: password, TLS: encryption,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallRecvMsgSize: cmp.Or(c.MostAnswer, mostAnswer),
-		DialOptions: append(c.unrecorded.options(),
-			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})),
+		DialOptions:        options,
 	})
 	switch {
 	case err == nil:
@@ -228,8 +233,9 @@ func Probe(ctx context.Context, endpoint string) error {
 	if path, ok := strings.CutPrefix(endpoint, "unix:"); ok {
 		network, address = "unix", strings.TrimPrefix(path, "//")
 	}
-	d := net.Dialer{Timeout: DialTimeout}
-	conn, err := d.DialContext(ctx, network, address)
+	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
+	defer cancel()
+	conn, err := DialMember(ctx, network, address)
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,11 @@ func (c *Connection) Diagnose(ctx context.Context, endpoint string) (why string,
 	if reason := Probe(ctx, endpoint); reason != nil {
 		return RootCause(reason), false
 	}
-	if strings.HasPrefix(endpoint, "unix:") {
+	switch {
+	case strings.HasPrefix(endpoint, "unix:"):
 		return "", true
+	case dialerOf(ctx) != nil:
+		return lateReason(ctx, endpoint)
 	}
 	encryption, err := c.identity.tls()
 	if err != nil {
@@ -69,6 +72,24 @@ func (c *Connection) Diagnose(ctx context.Context, endpoint string) (why string,
 		return c.wrongTLS(err, endpoint), true
 	}
 	return c.readySecurely(secure, endpoint), true
+}
+
+// latePatience is how long a connection by a dialer is watched for an end. A member waits for what a client says first.
+const latePatience = 500 * time.Millisecond
+
+// lateReason opens a connection by the dialer of the context and says why it ends at once. The road may end before the member:
+// that nothing listens there is known only later.
+func lateReason(ctx context.Context, endpoint string) (why string, heard bool) {
+	conn, err := DialMember(ctx, "tcp", endpoint)
+	if err != nil {
+		return RootCause(err), false
+	}
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(latePatience))
+	if _, err = conn.Read(make([]byte, 1)); err != nil && !isTimeout(err) {
+		return RootCause(err), false
+	}
+	return "", true
 }
 
 // readySecurely asks over TLS. A server that does not take the client's certificate says so only now.

@@ -133,7 +133,7 @@ const closePatience = time.Second
 func closes(ctx context.Context, endpoint string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", endpoint)
+	conn, err := command.DialMember(ctx, "tcp", endpoint)
 	if err != nil {
 		return false
 	}

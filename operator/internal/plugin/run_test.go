@@ -1,0 +1,204 @@
+package plugin
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/quorate/quorate/internal/ctl/command"
+)
+
+func labelsOf(p corev1.Pod) labels.Set { return p.Labels }
+
+// Ensure that our commands and etcdctl's reach a release of the chart through forwarded ports, whatever the shell's variables
+// say.
+func TestRun_plain(t *testing.T) {
+	w := newWorld(t)
+	w.pod("etcd", "etcd-0", (&fakeMember{name: "etcd-0"}).start(t, nil))
+	for line, want := range map[string]string{
+		"etcd get a":                       "of etcd-0",
+		"etcd get a --order=DESCEND":       "of etcd-0", // etcdctl's
+		"etcd user list":                   "of-etcd-0",
+		"etcd etcdctl user list":           "of-etcd-0",
+		"etcd get a --timeout 10s -o json": "of etcd-0",
+	} {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
+	}
+	if w.forwards == 0 {
+		t.Error("no port was forwarded")
+	}
+}
+
+// secure gives a pod the flags and the volume of a member with TLS, and of root's password.
+func secure(p *corev1.Pod) {
+	p.Labels[managedByLabel] = operatorName
+	c := &p.Spec.Containers[0]
+	c.Args = []string{"--cert-file=/etc/quorate/tls/tls.crt", "--key-file", "/etc/quorate/tls/tls.key",
+		"--trusted-ca-file=/etc/quorate/tls/ca.crt", "--client-cert-auth"}
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/etc/quorate"}, {Name: "tls", MountPath: "/etc/quorate/tls"}}
+	p.Spec.Volumes = []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: p.Name + "-tls"}}}}
+}
+
+// secured is a world with the QuorateCluster db, whose member asks for a certificate and a password. Another release has its
+// name.
+func secured(t *testing.T, names ...string) *world {
+	t.Helper()
+	w := newWorld(t)
+	authority, certificate, key := issue(t, names...)
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(authority))
+	member := &fakeMember{name: "db-1", password: "secret"}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert}
+	w.pod("db", "other-0", (&fakeMember{name: "other-0"}).start(t, nil))
+	w.pod("db", "db-1", member.start(t, config), secure)
+	w.secret("db-1-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
+	w.secret("db-root", map[string]string{"password": "secret"})
+	w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"] = map[string]any{
+		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db"},
+		"spec": map[string]any{"auth": map[string]any{"rootPasswordSecret": "db-root"}}}
+	return w
+}
+
+// Ensure that certificates and the password come from the Secrets that pods and the resource name, for both kinds of commands.
+func TestRun_secured(t *testing.T) {
+	w := secured(t, "db-1.db-members.db.svc")
+	for _, line := range []string{"db get a", "db get a --order=DESCEND", "db get a --user=root:secret"} {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-1") {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
+	}
+	for line, want := range map[string]string{
+		"--user-secret db-1-tls db get a": `has no key "password"`,
+		"db get a --user=root:wrong":      "invalid user ID or password",
+		"--tls-secret db-root db get a":   `no certificate under the key "ca.crt"`,
+		"--tls-secret absent db get a":    "read the Secret absent",
+	} {
+		if code, said := w.run(t, line); code != command.StatusRefused || !strings.Contains(said, want) {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
+	}
+}
+
+// Ensure that a member that signs its certificate itself is reached: the API server knows whose port it is.
+func TestRun_autoTLS(t *testing.T) {
+	w := newWorld(t)
+	_, certificate, key := issue(t, "localhost")
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pod("db", "db-0", (&fakeMember{name: "db-0"}).start(t, &tls.Config{Certificates: []tls.Certificate{pair}}), func(p *corev1.Pod) {
+		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "ETCD_AUTO_TLS", Value: "true"}}
+	})
+	if code, said := w.run(t, "db get a"); code != 0 || !strings.Contains(said, "of db-0") {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
+
+// Ensure that a certificate for another host is refused.
+func TestRun_otherCertificate(t *testing.T) {
+	w := secured(t, "db-1.db-members.other.svc")
+	code, said := w.run(t, "db get a --timeout=2s")
+	if code == 0 || !strings.Contains(said, "is for db-1.db-members.other.svc, and for none of db-1.db-members.db.svc") {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
+
+// Ensure that each thing that lacks is told, with what to do.
+func TestRun_refusals(t *testing.T) {
+	w := secured(t, "db-1.db-members.db.svc")
+	w.pod("silent", "silent-0", "")
+	w.pod("starting", "starting-0", "", func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodPending
+		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	})
+	w.pod("locked", "locked-0", "")
+	w.denied[inDB+"pods/locked-0/portforward"] = true
+	w.pod("hidden", "hidden-0", "", secure)
+	w.denied[inDB+"secrets/hidden-0-tls"] = true
+	for _, row := range []struct {
+		line, want string
+		status     int
+	}{
+		{"absent status", "no release of the chart named absent; it has db, hidden, locked, silent, starting", 1},
+		{"starting status", "no pod of starting runs: starting-0 is ImagePullBackOff; see kubectl -n db describe pod", 3},
+		{"silent get a --timeout=1s", "cannot reach silent-0.silent-members.db.svc:2379: connection refused at port 2379", 3},
+		{"locked get a", "forward a port of pod locked-0", 1},
+		{"hidden get a", "read the Secret hidden-0-tls", 1},
+		{"db", "which command? Write: kubectl quorate db COMMAND", 2},
+		{"db get a --endpoints=x:1", "leave it out", 2},
+		{"db dev", "use quorate dev", 2},
+		{"--nmae db status", "unknown flag: --nmae", 2},
+		{"db sattus", "unknown command", 2},
+	} {
+		if code, said := w.run(t, row.line); code != row.status || !strings.Contains(said, row.want) {
+			t.Errorf("%s: status %d, want %d and %q: %s", row.line, code, row.status, row.want, said)
+		}
+	}
+	w.denied[inDB+"pods"] = true
+	if code, said := w.run(t, "db status"); code != 1 || !strings.Contains(said, "list the pods of db") {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
+
+// Ensure that a pod behind which nothing listens is told with the kubelet's words.
+func TestTunnel_refused(t *testing.T) {
+	w := newWorld(t)
+	w.pod("silent", "silent-0", "")
+	k, err := w.connect(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel, err := k.tunnel("silent-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tunnel.close()
+	for range 2 { // one tunnel carries both
+		conn, err := tunnel.dial(t.Context(), 2379)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection refused at port 2379") {
+			t.Errorf("got %v", err)
+		}
+		_ = conn.Close()
+	}
+	if w.forwards != 1 {
+		t.Errorf("%d tunnels", w.forwards)
+	}
+	tunnel.conn.Close()
+	<-tunnel.conn.CloseChan()
+	if _, err := tunnel.dial(t.Context(), 2379); err != nil || w.forwards != 2 {
+		t.Errorf("a tunnel that was lost is not opened again: %v after %d", err, w.forwards)
+	}
+}
+
+// Ensure that a shell is offered clusters, and then what quorate itself offers.
+func TestRun_completion(t *testing.T) {
+	w := newWorld(t)
+	w.pod("etcd", "etcd-0", "")
+	w.pod("other", "other-0", "")
+	for line, want := range map[string]string{"__complete e": "etcd\n:4", "__complete -n db etcd stat": "status", "__complete etcd get --pref": "--prefix"} {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, want) || strings.Contains(said, "other") {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
+	}
+	if code, said := w.run(t, "--help"); code != 0 || !strings.Contains(said, "--user-secret") || !strings.Contains(said, "--context") {
+		t.Errorf("status %d: %s", code, said)
+	}
+	if code, said := w.run(t, "absent get --help"); code != 0 || !strings.Contains(said, "--prefix") {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
