@@ -246,7 +246,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"prune-all-log":         {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
 		"ship-to-former":        {Members: 3, Nemesis: "backup,transfer", Seed: 2},
 		"prove-one-look":        {Members: 3, Nemesis: "backup,transfer", Duration: 20 * time.Second, Seed: 28854001},
-		"prove-lost":            {Members: 3, Nemesis: "backup,transfer", Seed: 5},
+		"prove-lost":            {Members: 3, Nemesis: "backup,transfer", Seed: 120},
 		"lossy-watch":           {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {
