@@ -159,12 +159,15 @@ func operatedClaim(ctx context.Context, c *cluster) error {
 	})
 }
 
+// killEvery is longer than the operator's lease, which a successor has to wait for.
+const killEvery = 20 * time.Second
+
 // killOperator deletes the operator's pods by force, again and again, while it brings the cluster to five members and back.
 func killOperator(ctx context.Context, c *cluster) error {
 	killing, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		ticker := time.NewTicker(4 * time.Second)
+		ticker := time.NewTicker(killEvery)
 		defer ticker.Stop()
 		for {
 			select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +151,7 @@ func printTable(out io.Writer, rows []row) {
 	for _, r := range rows {
 		verdict := "ok"
 		if r.failed != nil {
-			verdict = "FAILED: " + r.failed.Error()
+			verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
 		}
 		fmt.Fprintf(out, "| %s | %.0f s | %d | %d | %d | %.1f s | %s |\n", r.name, r.took.Seconds(), r.tally.acked,
 			r.tally.lost,
