@@ -135,7 +135,8 @@ func (g *ground) restore(ctx context.Context) {
 			g.say("%s: %v", n.Name, err)
 		}
 		patch := []byte(`{"spec":{"unschedulable":false}}`)
-		_, err := g.plane.Client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		nodes := g.plane.Client.CoreV1().Nodes()
+		_, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 		if err != nil {
 			g.say("%s: %v", n.Name, err)
 		}
