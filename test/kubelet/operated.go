@@ -169,16 +169,14 @@ func killOperator(ctx context.Context, c *cluster) error {
 	go func() {
 		ticker := time.NewTicker(killEvery)
 		defer ticker.Stop()
-		for {
+		for killing.Err() == nil {
+			var now int64
+			c.plane.Client.CoreV1().Pods(operatorSpace).DeleteCollection(killing, metav1.DeleteOptions{GracePeriodSeconds: &now},
+				metav1.ListOptions{})
 			select {
 			case <-ticker.C:
 			case <-killing.Done():
-				return
 			}
-			var now int64
-			c.plane.Client.CoreV1().Pods(operatorSpace).DeleteCollection(killing,
-				metav1.DeleteOptions{GracePeriodSeconds: &now},
-				metav1.ListOptions{})
 		}
 	}()
 	return operatedScale(ctx, c)
