@@ -171,7 +171,8 @@ func killOperator(ctx context.Context, c *cluster) error {
 		defer ticker.Stop()
 		for killing.Err() == nil {
 			var now int64
-			c.plane.Client.CoreV1().Pods(operatorSpace).DeleteCollection(killing, metav1.DeleteOptions{GracePeriodSeconds: &now},
+			c.plane.Client.CoreV1().Pods(operatorSpace).DeleteCollection(killing,
+				metav1.DeleteOptions{GracePeriodSeconds: &now},
 				metav1.ListOptions{})
 			select {
 			case <-ticker.C:

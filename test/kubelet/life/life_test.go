@@ -245,7 +245,8 @@ func TestStatus_initDone(t *testing.T) {
 	w.play("x exits 0")
 	w.settle()
 	status := Status(w.pod, corev1.PodStatus{}, start)
-	if s := status.InitContainerStatuses[0]; s.State.Terminated == nil || s.State.Terminated.Reason != "Completed" || !s.Ready {
+	if s := status.InitContainerStatuses[0]; s.State.Terminated == nil || s.State.Terminated.Reason != "Completed" ||
+		!s.Ready {
 		t.Errorf("its status is %+v", s)
 	}
 }
