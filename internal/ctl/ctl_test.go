@@ -71,7 +71,7 @@ func TestRun_usage(t *testing.T) {
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
 		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, " +
-			"replace, reset, uncordon, update, watch"},
+			"replace, reset, scale, uncordon, update, watch"},
 		{"member lst", `member has no "lst"; did you mean list?`},
 		{"member lst --help", `member has no "lst"; did you mean list?`},
 		{"member jobs nonsense -h", `member jobs has no "nonsense"`},

@@ -37,28 +37,37 @@ func shipped(t *testing.T, hours int) (string, objects.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(name string, content []byte) {
+	begun := time.Now().Add(-time.Duration(hours) * time.Hour).UnixMilli()
+	put := func(name string, content []byte, at int64) {
 		if err := objects.PutOnce(t.Context(), store, name, strings.NewReader(string(content)), int64(len(content))); err != nil {
 			t.Fatal(err)
 		}
+		putAt(t, dir, name, at)
 	}
 	file := []byte("a table")
-	put(backup.FileName(cluster, backup.HashOf(file)), file)
-	begun := time.Now().Add(-time.Duration(hours) * time.Hour).UnixMilli()
+	put(backup.FileName(cluster, backup.HashOf(file)), file, begun)
 	for i := 1; i <= hours; i++ {
 		at := begun + int64(i)*3600_000
 		s := backup.SegmentName{Cluster: cluster, First: consensus.Index(i), Before: uint64(i - 1),
 			End: backup.Point{Index: consensus.Index(i), Sum: uint64(i)}, Moment: backup.Moment{Revision: kv.Revision(i), Time: at},
 			Hash: backup.HashOf([]byte{byte(i)})}
-		put(s.String(), []byte{byte(i)})
+		put(s.String(), []byte{byte(i)}, at)
 		if i%6 == 0 {
 			m := backup.Manifest{Cluster: cluster, Index: s.End.Index, Sum: backup.Hex(s.End.Sum), Revision: s.Revision, Time: at,
 				Level: 1, Files: []backup.File{{Name: "1", Size: int64(len(file)), Hash: backup.HashOf(file)}}}
 			name, content := m.Encode()
-			put(name.String(), content)
+			put(name.String(), content, at)
 		}
 	}
 	return dir, store
+}
+
+// putAt sets when the place took an object.
+func putAt(t *testing.T, dir, name string, at int64) {
+	t.Helper()
+	if err := os.Chtimes(filepath.Join(dir, name), time.UnixMilli(at), time.UnixMilli(at)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // removes lets a round of retention remove what a rule does not keep, where these bases are known to be of members.
@@ -165,6 +174,7 @@ func TestRetention_known(t *testing.T) {
 		if err := objects.PutOnce(t.Context(), store, name.String(), bytes.NewReader(content), int64(len(content))); err != nil {
 			t.Fatal(err)
 		}
+		putAt(t, dir, name.String(), forged.Time)
 	}
 	run := f.serve(t)
 	var preview struct {
