@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
 )
 
 // quorate runs a command with the credentials of the place, and returns its exit status and all that it says.
@@ -162,9 +163,11 @@ func (f *fleet) fileOf(base, without string) (path string) {
 		old[file.Hash] = true
 	}
 	var most int64
-	for _, file := range manifest(base).Files {
+	of := manifest(base)
+	for _, file := range of.Files {
 		if file.Size > most && !old[file.Hash] {
-			most, path = file.Size, filepath.Join(f.bucket, "all", filepath.FromSlash(backup.FileName(file.Hash)))
+			name := backup.FileName(consensus.ClusterID(of.Cluster), file.Hash)
+			most, path = file.Size, filepath.Join(f.bucket, "all", filepath.FromSlash(name))
 		}
 	}
 	return path
