@@ -22,8 +22,8 @@ ATTACKS = unread-behind,unread-ranges,delete-all,end-lease,long-keys,long-lease
 HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,settings,half-sent calls,compare large values,$\
 	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:,native streams,bombs:
 
-# The modules whose tests CI runs.
-MODULES = . release operator test/bench test/charts test/kubelet test/process/http2 test/browser
+# The modules whose tests CI runs, or that it compiles.
+MODULES = . release operator test/bench test/charts test/kubelet test/objects test/process/http2 test/browser
 
 # What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's, and
 # the programs of maintainers that run it, and that change sources: the latter takes its time in compilers. Elsewhere
@@ -191,8 +191,10 @@ screenshots:
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }
 
+# Also of the module whose tests take servers of S3, and are run by hand: so it compiles after each change.
 vet:
 	$(GO) vet ./...
+	cd test/objects && $(GO) vet .
 
 fix:
 	gofmt -w .
