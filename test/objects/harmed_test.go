@@ -76,7 +76,7 @@ func TestShips_damaged(t *testing.T) {
 	f := newFleet(t, 10*time.Minute)
 	f.ship("all", 60, 200)
 	r := f.record(50 * time.Millisecond)
-	from := "--endpoints=" + f.nodes[0].client
+	from := "--from=" + f.url("all")
 	var rows []row
 	f.reaches(r.wait(100))
 	base := f.objects("all", "base")[0]
