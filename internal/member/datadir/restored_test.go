@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,7 +97,10 @@ func TestRestoreStore_powerLossAtEveryOperation(t *testing.T) {
 	disk := filestest.NewCrashableMem()
 	var lost []*filestest.MemFS
 	rng := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex // the engine removes files in a goroutine of its own
 	lose := func() {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, percent := range []int{0, 50, 100} {
 			lost = append(lost, disk.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
 		}
