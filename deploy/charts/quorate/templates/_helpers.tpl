@@ -88,6 +88,30 @@ imagePullSecrets:
 {{- lookup "apps/v1" "StatefulSet" .Release.Namespace (include "quorate.fullname" .) | toJson -}}
 {{- end -}}
 
+{{/*
+The name of the members that an upgraded release has, if these values give another one: that of a StatefulSet, or of a headless
+Service whose StatefulSet was deleted for a while, as before a takeover. A chart above this one may have others, of other charts.
+*/}}
+{{- define "quorate.otherName" -}}
+{{- $headless := lookup "v1" "Service" .Release.Namespace (include "quorate.headless" .) -}}
+{{- if and .Release.IsUpgrade (not (include "quorate.running" . | fromJson)) (not $headless) -}}
+{{- $chart := printf "^(%s)-[0-9]" (ternary "quorate|etcd" .Chart.Name .Chart.IsRoot) -}}
+{{- $names := list -}}
+{{- range $kind, $version := dict "StatefulSet" "apps/v1" "Service" "v1" -}}
+{{- range (lookup $version $kind $.Release.Namespace "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- $own := eq (toString (get $labels "app.kubernetes.io/instance")) $.Release.Name -}}
+{{- if and $own (regexMatch $chart (toString (get $labels "helm.sh/chart"))) -}}
+{{- if or (eq $kind "StatefulSet") (hasSuffix "-headless" .metadata.name) -}}
+{{- $names = append $names (trimSuffix "-headless" .metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with $names -}}{{- first . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* How many members found the cluster: as said, as at the installation, or all. */}}
 {{- define "quorate.founders" -}}
 {{- $running := include "quorate.running" . | fromJson -}}
