@@ -131,6 +131,16 @@ Service whose StatefulSet was deleted for a while, as before a takeover. A chart
 {{- if .Values.backup.enabled -}}{{ .Values.backup.url }}{{- else if .Values.disasterRecovery.enabled -}}file:///snapshots{{- end -}}
 {{- end -}}
 
+{{/* A quantity of Kubernetes, such as 1.5Gi, in MiB; empty: it is written otherwise, or there is none. */}}
+{{- define "quorate.mebibytes" -}}
+{{- $text := toString . -}}
+{{- if regexMatch "^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$" $text -}}
+{{- $unit := regexFind "[A-Za-z]+$" $text -}}
+{{- $bytes := dict "" 1 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 -}}
+{{- divf (mulf (trimSuffix $unit $text) (get $bytes $unit)) 1048576 | floor | int -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "quorate.snapshotsClaim" -}}
 {{- default (printf "%s-snapshotter" (include "quorate.fullname" .)) (tpl .Values.disasterRecovery.pvc.existingClaim .) -}}
 {{- end -}}
@@ -167,6 +177,12 @@ JSON with secure, auto, auth (certificates are demanded), secret, cert, key, ca.
 {{- $list = append $list (ternary (printf "%s=%s" $pod $url) $url $.named) -}}
 {{- end -}}
 {{- join "," $list -}}
+{{- end -}}
+
+{{/* The URL of members for each other, with {} in the place of the name, as `quorate member scale` takes it. */}}
+{{- define "quorate.peerURLs" -}}
+{{- $tls := include "quorate.tls" (dict "root" . "side" "peer") | fromJson -}}
+{{- printf "%s://{}.%s:%d" $tls.scheme (include "quorate.domain" .) (int .Values.containerPorts.peer) -}}
 {{- end -}}
 
 {{- define "quorate.endpoint" -}}
