@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -72,6 +74,15 @@ func newCluster(t *testing.T) *cluster {
 }
 
 func (c *cluster) lookUp(_, kind, _, name string) map[string]any {
+	if name == "" {
+		var items []any
+		for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+			if strings.HasPrefix(key, kind+"/") {
+				items = append(items, c.objects[key])
+			}
+		}
+		return map[string]any{"items": items}
+	}
 	if object := c.objects[kind+"/"+name]; object != nil {
 		return object
 	}
@@ -98,9 +109,13 @@ func (c *cluster) install(name string, values map[string]any) (*release.Release,
 }
 
 func (c *cluster) upgrade(name string, values map[string]any) (*release.Release, error) {
+	return c.upgradeTo(loadChart(c.t), name, values)
+}
+
+func (c *cluster) upgradeTo(chart *chartv2.Chart, name string, values map[string]any) (*release.Release, error) {
 	u := action.NewUpgrade(c.config)
 	u.Namespace, u.Timeout = namespace, time.Minute
-	r, err := u.Run(name, loadChart(c.t), values)
+	r, err := u.Run(name, chart, values)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -410,6 +411,18 @@ func (g *ground) keepSecrets(r *release.Release) {
 		}
 		g.secrets[nameOf(object)] = files
 	}
+}
+
+// exec runs a command of quorate in the container of a pod, as `kubectl exec` does, with the user root.
+func (p *pod) exec(password string, words ...string) string {
+	p.ground.t.Helper()
+	cmd := &exec.Cmd{Path: p.cmd.Path, Args: append([]string{"quorate"}, words...), Dir: "/", SysProcAttr: p.cmd.SysProcAttr,
+		Env: append(slices.Clone(p.cmd.Env), "QUORATE_USER=root", "QUORATE_PASSWORD="+password)}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.ground.t.Errorf("in %s: quorate %s: %v\n%s", p.name, strings.Join(words, " "), err, out)
+	}
+	return string(out)
 }
 
 // client connects to pods.

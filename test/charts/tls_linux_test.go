@@ -113,6 +113,9 @@ func TestMembers_tls(t *testing.T) {
 	if status, said := g.runJob(r, "auth"); status != 0 {
 		t.Fatalf("the job that turns authentication on: %d, %s", status, said)
 	}
+	if out := pods[1].exec("secret", "status"); !strings.Contains(out, "db-quorate-2") {
+		t.Errorf("status in a pod says %q", out)
+	}
 	secret := g.secrets["db-quorate-client-tls"]
 	own, err := tls.X509KeyPair([]byte(secret["tls.crt"]), []byte(secret["tls.key"]))
 	if err != nil {

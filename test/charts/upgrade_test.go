@@ -125,6 +125,20 @@ func TestUpgrade_password(t *testing.T) {
 	if password() != drawn {
 		t.Errorf("the upgrade made %q of the password %q", password(), drawn)
 	}
+	kept := c.objects["Secret/db-quorate"]
+	if !strings.Contains(textOf(t, kept), "helm.sh/resource-policy: keep") {
+		t.Error("the Secret goes with the release, and the data in the claims demand its password")
+	}
+	c = newCluster(t)
+	c.objects["Secret/db-quorate"] = kept
+	if _, err := c.install("db", valuesOf(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
+		!strings.Contains(err.Error(), "delete the Secret and the claims") {
+		t.Errorf("another password beside the Secret of an earlier release: got %v", err)
+	}
+	c.mustInstall("db", "{}")
+	if password() != drawn {
+		t.Errorf("the next release has the password %q, and the data that of %q", password(), drawn)
+	}
 	delete(c.objects, "Secret/db-quorate")
 	if _, err := c.upgrade("db", nil); err == nil || !strings.Contains(err.Error(), "the password of root cannot be read") {
 		t.Errorf("without the secret: got %v", err)

@@ -74,6 +74,9 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- with include "quorate.otherName" . -}}
+{{- $faults = append $faults (printf "nameOverride, fullnameOverride: this release has the members %s-0 and so on, and these values call them %s-0: helm would delete %s, and found an empty cluster. Give the values again that the release has; after a takeover those of values-takeover.yaml belong to each upgrade" . (include "quorate.fullname" $) .) -}}
+{{- end -}}
 {{- if $faults -}}
 {{- fail (printf "\n%s\n" (join "\n" $faults)) -}}
 {{- end -}}

@@ -88,6 +88,30 @@ imagePullSecrets:
 {{- lookup "apps/v1" "StatefulSet" .Release.Namespace (include "quorate.fullname" .) | toJson -}}
 {{- end -}}
 
+{{/*
+The name of the members that an upgraded release has, if these values give another one: that of a StatefulSet, or of a headless
+Service whose StatefulSet was deleted for a while, as before a takeover. A chart above this one may have others, of other charts.
+*/}}
+{{- define "quorate.otherName" -}}
+{{- $headless := lookup "v1" "Service" .Release.Namespace (include "quorate.headless" .) -}}
+{{- if and .Release.IsUpgrade (not (include "quorate.running" . | fromJson)) (not $headless) -}}
+{{- $chart := printf "^(%s)-[0-9]" (ternary "quorate|etcd" .Chart.Name .Chart.IsRoot) -}}
+{{- $names := list -}}
+{{- range $kind, $version := dict "StatefulSet" "apps/v1" "Service" "v1" -}}
+{{- range (lookup $version $kind $.Release.Namespace "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- $own := eq (toString (get $labels "app.kubernetes.io/instance")) $.Release.Name -}}
+{{- if and $own (regexMatch $chart (toString (get $labels "helm.sh/chart"))) -}}
+{{- if or (eq $kind "StatefulSet") (hasSuffix "-headless" .metadata.name) -}}
+{{- $names = append $names (trimSuffix "-headless" .metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with $names -}}{{- first . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* How many members found the cluster: as said, as at the installation, or all. */}}
 {{- define "quorate.founders" -}}
 {{- $running := include "quorate.running" . | fromJson -}}
@@ -105,6 +129,16 @@ imagePullSecrets:
 
 {{- define "quorate.backupURL" -}}
 {{- if .Values.backup.enabled -}}{{ .Values.backup.url }}{{- else if .Values.disasterRecovery.enabled -}}file:///snapshots{{- end -}}
+{{- end -}}
+
+{{/* A quantity of Kubernetes, such as 1.5Gi, in MiB; empty: it is written otherwise, or there is none. */}}
+{{- define "quorate.mebibytes" -}}
+{{- $text := toString . -}}
+{{- if regexMatch "^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$" $text -}}
+{{- $unit := regexFind "[A-Za-z]+$" $text -}}
+{{- $bytes := dict "" 1 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 -}}
+{{- divf (mulf (trimSuffix $unit $text) (get $bytes $unit)) 1048576 | floor | int -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "quorate.snapshotsClaim" -}}
@@ -143,6 +177,12 @@ JSON with secure, auto, auth (certificates are demanded), secret, cert, key, ca.
 {{- $list = append $list (ternary (printf "%s=%s" $pod $url) $url $.named) -}}
 {{- end -}}
 {{- join "," $list -}}
+{{- end -}}
+
+{{/* The URL of members for each other, with {} in the place of the name, as `quorate member scale` takes it. */}}
+{{- define "quorate.peerURLs" -}}
+{{- $tls := include "quorate.tls" (dict "root" . "side" "peer") | fromJson -}}
+{{- printf "%s://{}.%s:%d" $tls.scheme (include "quorate.domain" .) (int .Values.containerPorts.peer) -}}
 {{- end -}}
 
 {{- define "quorate.endpoint" -}}

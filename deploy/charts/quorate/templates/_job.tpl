@@ -24,7 +24,9 @@ spec:
         {{- include "quorate.labels" $root | nindent 8 }}
         app.kubernetes.io/component: job
     spec:
-      restartPolicy: OnFailure
+      # Each try has a pod, and those that failed stay, with their logs, when the time of the job is over. A pod that is running then
+      # is deleted.
+      restartPolicy: Never
       {{- with include "quorate.pullSecrets" $root }}{{ . | nindent 6 }}{{ end }}
       automountServiceAccountToken: false
       enableServiceLinks: false
@@ -54,20 +56,13 @@ spec:
             - --insecure-skip-tls-verify
             {{- end }}
           env:
-            - {name: QUORATE_ENDPOINTS, value: {{ include "quorate.endpoint" $root | quote }}}
+            {{- range include "quorate.commandEnv" (dict "root" $root "endpoint" (include "quorate.endpoint" $root)) | fromJsonArray }}
+            - {name: {{ index . 0 }}, value: {{ index . 1 | quote }}}
+            {{- end }}
             {{- if $root.Values.auth.rbac.create }}
             - {name: QUORATE_USER, value: root}
             - name: QUORATE_PASSWORD
               valueFrom: {secretKeyRef: {name: {{ include "quorate.rootSecret" $root }}, key: {{ $root.Values.auth.rbac.existingSecretPasswordKey }}}}
-            {{- end }}
-            {{- if and $client.secure (not $client.auto) }}
-            {{- with $client.ca }}
-            - {name: QUORATE_CACERT, value: /etc/quorate/client/{{ . }}}
-            {{- end }}
-            {{- if $client.auth }}
-            - {name: QUORATE_CERT, value: /etc/quorate/client/{{ $client.cert }}}
-            - {name: QUORATE_KEY, value: /etc/quorate/client/{{ $client.key }}}
-            {{- end }}
             {{- end }}
           {{- if $root.Values.containerSecurityContext.enabled }}
           securityContext:

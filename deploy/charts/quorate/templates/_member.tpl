@@ -1,6 +1,6 @@
 {{/*
-The environment of a member: its flags, as etcd's variables. One that extraEnvVars has, too, is left out: no name may be there
-twice.
+The environment of a member: its flags, as etcd's variables, and those of commands that somebody runs in the pod. One that
+extraEnvVars has, too, is left out: no name may be there twice.
 */}}
 {{- define "quorate.env" -}}
 {{- $client := include "quorate.tls" (dict "root" . "side" "client") | fromJson -}}
@@ -9,6 +9,7 @@ twice.
 {{- $replaced := list -}}
 {{- range .Values.extraEnvVars }}{{ $replaced = append $replaced .name }}{{ end -}}
 {{- $host := printf "$(MY_POD_NAME).%s" (include "quorate.domain" .) -}}
+{{- $command := dict "root" . "endpoint" (printf "%s://%s:%d" $client.scheme $host (int $ports.client)) -}}
 - name: MY_POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 {{- if and .Values.zoneLabel (not (has "ETCD_ZONE" $replaced)) }}
@@ -24,7 +25,7 @@ twice.
   (list "ETCD_INITIAL_ADVERTISE_PEER_URLS" (printf "%s://%s:%d" $peer.scheme $host (int $ports.peer)))
   (list "ETCD_LISTEN_METRICS_URLS" (printf "http://0.0.0.0:%d" (int $ports.metrics)))
   (list "ETCD_LOG_LEVEL" (ternary "debug" .Values.logLevel .Values.image.debug)) -}}
-{{- range concat $env (include "quorate.foundingEnv" . | fromJsonArray) (include "quorate.tlsEnv" . | fromJsonArray) (include "quorate.optionEnv" . | fromJsonArray) }}
+{{- range concat $env (include "quorate.foundingEnv" . | fromJsonArray) (include "quorate.tlsEnv" . | fromJsonArray) (include "quorate.optionEnv" . | fromJsonArray) (include "quorate.commandEnv" $command | fromJsonArray) }}
 {{- if not (has (index . 0) $replaced) }}
 - name: {{ index . 0 }}
   value: {{ index . 1 | toString | quote }}
@@ -37,6 +38,24 @@ twice.
 {{- with .Values.extraEnvVars }}
 {{ tpl (toYaml .) $ }}
 {{- end }}
+{{- end -}}
+
+{{/*
+How commands of quorate in a container reach the cluster: dict "root" . "endpoint" URL. JSON, a list of [variable, value].
+*/}}
+{{- define "quorate.commandEnv" -}}
+{{- $tls := include "quorate.tls" (dict "root" .root "side" "client") | fromJson -}}
+{{- $env := list (list "QUORATE_ENDPOINTS" .endpoint) -}}
+{{- if and $tls.secure (not $tls.auto) -}}
+{{- with $tls.ca -}}
+{{- $env = append $env (list "QUORATE_CACERT" (printf "/etc/quorate/client/%s" .)) -}}
+{{- end -}}
+{{- if $tls.auth -}}
+{{- $env = append $env (list "QUORATE_CERT" (printf "/etc/quorate/client/%s" $tls.cert)) -}}
+{{- $env = append $env (list "QUORATE_KEY" (printf "/etc/quorate/client/%s" $tls.key)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $env -}}
 {{- end -}}
 
 {{/*
