@@ -22,7 +22,6 @@ import (
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/controller"
-	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 var clusters = flag.Int("clusters", 0, "how many clusters of three members TestOperator_thirty makes at once; 0: none")
@@ -230,15 +229,23 @@ func (f *fleet) roll() {
 // loseNode lets a node die with all members on it, and comes back once each of their clusters has another member.
 func (f *fleet) loseNode() {
 	const node = "n1"
-	var pods corev1.PodList
-	must(f.T, f.api.List(f.Context(), &pods))
-	hit := map[string]bool{}
-	for i := range pods.Items {
-		if pods.Items[i].Spec.NodeName == node {
-			hit[pods.Items[i].Labels[objects.LabelUID]] = true
+	var there v1alpha1.QuorateClusterList
+	must(f.T, f.api.List(f.Context(), &there))
+	hit, led := 0, 0
+	for i := range there.Items {
+		for _, m := range there.Items[i].Status.Members {
+			if m.Node == node {
+				hit++
+				if m.Leader {
+					led++
+				}
+			}
 		}
 	}
-	f.Logf("%s has members of %d clusters", node, len(hit))
+	if hit == 0 {
+		f.Fatalf("%s has no members", node)
+	}
+	f.Logf("%s has %d members, of which %d lead", node, hit, led)
 	f.kill(node)
 	f.until("replaced", 3*time.Minute, func(c *v1alpha1.QuorateCluster, pods []corev1.Pod, claims []corev1.PersistentVolumeClaim) bool {
 		for i := range c.Status.Members {
