@@ -144,33 +144,43 @@ func (s *stage) settled(members int) func(*v1alpha1.QuorateCluster) bool {
 		var claims corev1.PersistentVolumeClaimList
 		must(s.T, s.api.List(s.Context(), &pods))
 		must(s.T, s.api.List(s.Context(), &claims))
-		live := 0
-		for i := range pods.Items {
-			if s.lives(&pods.Items[i]) {
-				if pods.Items[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) || !s.serves(&pods.Items[i]) {
-					return false
-				}
-				live++
-			}
-		}
-		return c.Status.ObservedGeneration == c.Generation && c.Status.Action == "" && int(c.Status.HealthyMembers) == members &&
-			len(c.Status.Members) == members && live == members && len(claims.Items)-len(c.Status.Dropped) >= members
+		return s.isSettled(c, pods.Items, claims.Items, members)
 	}
 }
 
+// isSettled finds what belongs to a cluster among the pods and claims of all.
+func (g *ground) isSettled(c *v1alpha1.QuorateCluster, pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, members int) bool {
+	live, kept := 0, 0
+	for i := range claims {
+		if claims[i].Labels[objects.LabelUID] == string(c.UID) {
+			kept++
+		}
+	}
+	for i := range pods {
+		if pods[i].Labels[objects.LabelUID] == string(c.UID) && g.lives(&pods[i]) {
+			if pods[i].Annotations[objects.AnnotationTemplate] != objects.Template(c) || !g.serves(&pods[i]) {
+				return false
+			}
+			live++
+		}
+	}
+	return c.Status.ObservedGeneration == c.Generation && c.Status.Action == "" && int(c.Status.HealthyMembers) == members &&
+		len(c.Status.Members) == members && live == members && kept-len(c.Status.Dropped) >= members
+}
+
 // serves tells whether the process of a pod is ready.
-func (s *stage) serves(pod *corev1.Pod) bool {
-	s.Lock()
-	defer s.Unlock()
-	p := s.procs[string(pod.UID)]
+func (g *ground) serves(pod *corev1.Pod) bool {
+	g.Lock()
+	defer g.Unlock()
+	p := g.procs[string(pod.UID)]
 	return p != nil && !p.ended() && p.ready
 }
 
 // lives leaves out what a dead node holds.
-func (s *stage) lives(pod *corev1.Pod) bool {
-	s.Lock()
-	defer s.Unlock()
-	return !s.dead[pod.Spec.NodeName]
+func (g *ground) lives(pod *corev1.Pod) bool {
+	g.Lock()
+	defer g.Unlock()
+	return !g.dead[pod.Spec.NodeName]
 }
 
 // scenario runs one, and notes what clients saw.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -33,12 +35,17 @@ type ground struct {
 	quorate  string
 	broken   string // a tag of the image that does not start
 	dead     map[string]bool
-	claimsAt map[string]string // node of each claim, by UID
-	procs    map[string]*proc  // by UID of the pod
+	claimsAt map[string]place // of each claim, by UID
+	procs    map[string]*proc // by UID of the pod
 	orphans  []*proc
 	next     int
 	restarts int
+	every    time.Duration // between two looks
+	patience time.Duration // for the answer of a process that is asked whether it is ready
 }
+
+// place is where a claim is, and of which cluster.
+type place struct{ node, cluster string }
 
 type proc struct {
 	cmd     *exec.Cmd
@@ -64,14 +71,19 @@ const nodes = 5
 
 func newGround(t *testing.T, api client.Client, quorate string) *ground {
 	g := &ground{t: t, api: api, dir: t.TempDir(), quorate: quorate, broken: "broken", dead: map[string]bool{},
-		claimsAt: map[string]string{}, procs: map[string]*proc{}}
-	for i := range nodes {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i+1)}}
-		must(t, api.Create(t.Context(), node))
-		g.setReady(node.Name, true)
-	}
+		claimsAt: map[string]place{}, procs: map[string]*proc{}, every: 100 * time.Millisecond, patience: 300 * time.Millisecond}
+	g.addNodes(1, nodes)
 	must(t, os.WriteFile(g.hosts(), []byte("127.0.0.1 localhost\n"), 0o644))
 	return g
+}
+
+// addNodes adds nodes from one number to another.
+func (g *ground) addNodes(first, last int) {
+	for i := first; i <= last; i++ {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}}
+		must(g.t, g.api.Create(g.t.Context(), node))
+		g.setReady(node.Name, true)
+	}
 }
 
 func (g *ground) hosts() string { return filepath.Join(g.dir, "hosts") }
@@ -128,9 +140,23 @@ func (g *ground) restarted() int {
 	return g.restarts
 }
 
-// run plays until the test ends.
+// begin plays until the test ends.
+func (g *ground) begin() {
+	playing, done := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		g.run(playing)
+	}()
+	g.t.Cleanup(func() {
+		done()
+		<-ended
+	})
+}
+
+// run plays until it is told to end, and kills all processes then.
 func (g *ground) run(ctx context.Context) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(g.every)
 	defer tick.Stop()
 	for {
 		select {
@@ -151,8 +177,14 @@ func (g *ground) run(ctx context.Context) {
 func (g *ground) step(ctx context.Context) {
 	var pods corev1.PodList
 	var claims corev1.PersistentVolumeClaimList
-	if g.api.List(ctx, &pods) != nil || g.api.List(ctx, &claims) != nil {
+	var secrets corev1.SecretList
+	if g.api.List(ctx, &pods) != nil || g.api.List(ctx, &claims) != nil || g.api.List(ctx, &secrets) != nil {
 		return
+	}
+	g.probe()
+	known := map[client.ObjectKey]*corev1.Secret{}
+	for i := range secrets.Items {
+		known[client.ObjectKeyFromObject(&secrets.Items[i])] = &secrets.Items[i]
 	}
 	used := map[string]bool{}
 	byName := map[string]*corev1.PersistentVolumeClaim{}
@@ -169,7 +201,7 @@ func (g *ground) step(ctx context.Context) {
 		case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
 			_ = g.api.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		case pod.Spec.NodeName != "":
-			g.play(ctx, pod, claim)
+			g.play(ctx, pod, claim, known)
 		}
 	}
 	for _, claim := range byName {
@@ -177,13 +209,16 @@ func (g *ground) step(ctx context.Context) {
 			claim.Finalizers = nil
 			if g.api.Update(ctx, claim) == nil {
 				must(g.t, os.RemoveAll(filepath.Join(g.dir, string(claim.UID))))
+				g.Lock()
+				delete(g.claimsAt, string(claim.UID))
+				g.Unlock()
 			}
 		}
 	}
 	g.budgets(ctx, pods.Items)
 }
 
-// bind gives a pod a node: that of its claim, if that has one.
+// bind gives a pod a node: that of its claim, if that has one; else one with few claims of the cluster, and few claims.
 func (g *ground) bind(ctx context.Context, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) {
 	g.Lock()
 	defer g.Unlock()
@@ -191,25 +226,29 @@ func (g *ground) bind(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	if g.api.List(ctx, &all) != nil {
 		return
 	}
-	taken := map[string]int{}
-	for _, node := range g.claimsAt {
-		taken[node]++
+	own, taken := map[string]int{}, map[string]int{}
+	cluster := claim.Labels[objects.LabelUID]
+	for _, at := range g.claimsAt {
+		taken[at.node]++
+		if at.cluster == cluster {
+			own[at.node]++
+		}
 	}
-	at := g.claimsAt[string(claim.UID)]
+	at := g.claimsAt[string(claim.UID)].node
 	best := ""
 	for i := range all.Items {
 		node := &all.Items[i]
 		if node.Spec.Unschedulable || g.dead[node.Name] || at != "" && at != node.Name {
 			continue
 		}
-		if best == "" || taken[node.Name] < taken[best] {
+		if best == "" || cmp.Or(cmp.Compare(own[node.Name], own[best]), cmp.Compare(taken[node.Name], taken[best])) < 0 {
 			best = node.Name
 		}
 	}
 	if best == "" {
 		return
 	}
-	g.claimsAt[string(claim.UID)] = best
+	g.claimsAt[string(claim.UID)] = place{best, cluster}
 	_ = g.api.SubResource("binding").Create(ctx, pod, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod.Name,
 		Namespace: pod.Namespace}, Target: corev1.ObjectReference{Kind: "Node", Name: best}})
 	if claim.Status.Phase != corev1.ClaimBound {
@@ -220,7 +259,8 @@ func (g *ground) bind(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 }
 
 // play runs the process of a pod, and tells how it is.
-func (g *ground) play(ctx context.Context, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) {
+func (g *ground) play(ctx context.Context, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim,
+	secrets map[client.ObjectKey]*corev1.Secret) {
 	g.Lock()
 	defer g.Unlock()
 	if g.dead[pod.Spec.NodeName] {
@@ -238,7 +278,7 @@ func (g *ground) play(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 		}
 		return
 	}
-	g.secrets(ctx, pod)
+	g.secrets(pod, secrets)
 	again := pod.Spec.RestartPolicy != corev1.RestartPolicyNever
 	if claim != nil && (p == nil || p.ended() && again && time.Since(p.since) > 2*time.Second) {
 		if !strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+g.broken) {
@@ -295,7 +335,12 @@ func (g *ground) writeHosts() {
 			text += fmt.Sprintf("%s %s %s\n", p.address, p.host, service)
 		}
 	}
-	must(g.t, os.WriteFile(g.hosts(), []byte(text), 0o644))
+	out, err := os.OpenFile(g.hosts(), os.O_WRONLY, 0)
+	must(g.t, err)
+	defer out.Close()
+	_, err = out.WriteAt([]byte(text), 0) // processes read it meanwhile, and must not find it empty
+	must(g.t, err)
+	must(g.t, out.Truncate(int64(len(text))))
 }
 
 func (g *ground) secretDir(pod *corev1.Pod) string {
@@ -303,13 +348,13 @@ func (g *ground) secretDir(pod *corev1.Pod) string {
 }
 
 // secrets writes the files of the pod's Secret, and again when it changes.
-func (g *ground) secrets(ctx context.Context, pod *corev1.Pod) {
+func (g *ground) secrets(pod *corev1.Pod, known map[client.ObjectKey]*corev1.Secret) {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.Secret == nil {
 			continue
 		}
-		secret := &corev1.Secret{}
-		if g.api.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: volume.Secret.SecretName}, secret) != nil {
+		secret := known[client.ObjectKey{Namespace: pod.Namespace, Name: volume.Secret.SecretName}]
+		if secret == nil {
 			continue
 		}
 		must(g.t, os.MkdirAll(g.secretDir(pod), 0o700))
@@ -321,6 +366,28 @@ func (g *ground) secrets(ctx context.Context, pod *corev1.Pod) {
 			}
 		}
 	}
+}
+
+// probe asks all processes at once whether they are ready.
+func (g *ground) probe() {
+	g.Lock()
+	asked := slices.DeleteFunc(slices.Collect(maps.Values(g.procs)), (*proc).ended)
+	g.Unlock()
+	quick := http.Client{Timeout: g.patience}
+	var all sync.WaitGroup
+	for _, p := range asked {
+		all.Go(func() {
+			answer, err := quick.Get("http://" + p.address + ":2381/readyz")
+			if err == nil {
+				_, _ = io.Copy(io.Discard, answer.Body) // else the connection is not used again
+				answer.Body.Close()
+			}
+			g.Lock()
+			defer g.Unlock()
+			p.ready = err == nil && answer.StatusCode == http.StatusOK && !p.asked
+		})
+	}
+	all.Wait()
 }
 
 // tell writes the status of a pod, if it changed.
@@ -346,14 +413,9 @@ func (g *ground) tell(ctx context.Context, pod *corev1.Pod, p *proc) {
 	default:
 		status.Phase, status.PodIP = corev1.PodRunning, p.address
 		container.State.Running = &corev1.ContainerStateRunning{}
-		quick := http.Client{Timeout: 300 * time.Millisecond}
-		if answer, err := quick.Get("http://" + p.address + ":2381/readyz"); err == nil {
-			answer.Body.Close()
-			if container.Ready = answer.StatusCode == http.StatusOK; container.Ready {
-				ready = corev1.ConditionTrue
-			}
+		if container.Ready = p.ready; container.Ready {
+			ready = corev1.ConditionTrue
 		}
-		p.ready = container.Ready && !p.asked
 	}
 	status.PodIPs = nil
 	status.ContainerStatuses = []corev1.ContainerStatus{container}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 	"google.golang.org/grpc/metadata"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 // load writes one key after the other, and keeps what was acknowledged.
 type load struct {
 	sync.Mutex
 	creds   credentials.TransportCredentials
+	pause   time.Duration               // after each write
 	conns   map[string]*grpc.ClientConn // by address
 	acked   []string
 	failed  int
@@ -58,12 +62,13 @@ func (s *stage) connect() {
 		ServerName: s.c.Name + "." + s.c.Namespace + ".svc"})}
 }
 
-// endpoints are those of the Service of clients: of pods that are ready.
+// endpoints are those of the Service of clients: of pods of the cluster that are ready.
 func (s *stage) endpoints() (out []string) {
 	s.Lock()
 	defer s.Unlock()
+	own := "." + objects.MembersService(s.c) + "." + s.c.Namespace + "."
 	for _, p := range s.procs {
-		if p.ready && !p.ended() {
+		if p.ready && !p.ended() && strings.Contains(p.host, own) {
 			out = append(out, p.address+":2379")
 		}
 	}
@@ -118,6 +123,12 @@ func (s *stage) write(ctx context.Context) {
 			s.load.failed, s.load.why = s.load.failed+1, err
 		}
 		s.load.Unlock()
+		if s.load.pause > 0 {
+			select {
+			case <-ctx.Done():
+			case <-time.After(s.load.pause):
+			}
+		}
 	}
 }
 

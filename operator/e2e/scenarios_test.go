@@ -27,16 +27,7 @@ func begin(t *testing.T) *stage {
 	cfg, api, quorate := control(t)
 	expandable(t, api)
 	s := &stage{T: t, ground: newGround(t, api, quorate), cfg: cfg}
-	playing, done := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.run(playing)
-	}()
-	t.Cleanup(func() {
-		done()
-		<-ended
-	})
+	s.begin()
 	s.stopOp = operator(t, cfg, api.Scheme(), true)
 	s.c = &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "kv", Namespace: "default"}}
 	s.c.Spec.Storage.ClassName = "local"
