@@ -202,7 +202,10 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 
 func kept(c *v1alpha1.QuorateCluster) decide.Kept {
 	k := decide.Kept{Founded: c.Status.ClusterID != "", Founders: c.Status.Founders, Serial: c.Status.Serial,
-		Dropped: c.Status.Dropped}
+		Dropped: c.Status.Dropped, VoidConsent: c.Status.VoidConsent}
+	if loss := c.Status.QuorumLoss; loss != nil {
+		k.Reported = &decide.Reported{Survivor: loss.Survivor, Revision: loss.Revision}
+	}
 	if r := c.Status.Recovery; r != nil {
 		k.Recovery = &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Accepted: r.Accepted, Done: r.Done,
 			Failed: r.Failed}
