@@ -147,6 +147,14 @@ func TestNext(t *testing.T) {
 		{"a founder that was alone gets flags with which it cannot found again", func(o *decide.Observed) {
 			o.Kept.Founders, o.Pods[1].Founding = []string{"m2"}, true
 		}, decide.DeletePod, "m2", "spec changed"},
+		{"founders beside a voter that came later", func(o *decide.Observed) {
+			o.Kept.Founders, o.Pods[0].Founding, o.Pods[1].Founding = []string{"m3", "m2"}, true, true
+		}, decide.DeletePod, "m3", "spec changed"},
+		{"founders among themselves", func(o *decide.Observed) { o.Pods[0].Founding = true }, decide.Wait, "", ""},
+		{"the founder of a restored cluster", func(o *decide.Observed) {
+			o.Want.Restore, o.Want.Members, o.Kept.Founders, o.Pods[2].Founding = true, 1, []string{"m1"}, true
+			o.Claims, o.Pods, o.Cluster.Members = o.Claims[2:], o.Pods[2:], o.Cluster.Members[2:]
+		}, decide.DeletePod, "m1", "spec changed"},
 		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
 			decide.DeletePod, "m9", "no member any more"},
 		{"a former member's claim", func(o *decide.Observed) { o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true}) },
