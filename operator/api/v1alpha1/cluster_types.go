@@ -125,7 +125,8 @@ type Storage struct {
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className,omitempty"`
-	// Keep keeps the claims of members that left, and of a cluster that is deleted.
+	// Keep keeps the claims of members that left, and of a cluster that is deleted, also claims that were made before it was
+	// set.
 	Keep bool `json:"keep,omitempty"`
 }
 

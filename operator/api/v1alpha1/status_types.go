@@ -33,7 +33,7 @@ type QuorateClusterStatus struct {
 	Dropped []string `json:"dropped,omitempty"`
 	// ResizeRefused is why claims do not grow.
 	ResizeRefused string `json:"resizeRefused,omitempty"`
-	// UsersApplied is a hash of the users that were applied last.
+	// UsersApplied is a hash of the users that were applied last, and of the versions of their Secrets.
 	UsersApplied string `json:"usersApplied,omitempty"`
 	// BackupApplied is a hash of the policy of the backup that was applied last.
 	BackupApplied string `json:"backupApplied,omitempty"`
