@@ -55,7 +55,7 @@ func (l *load) reason() error {
 // connect prepares the load: members show certificates for the Service of clients.
 func (s *stage) connect() {
 	secret := &corev1.Secret{}
-	must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: s.c.Name + "-authority"}, secret))
+	must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: s.c.Name + "-ca"}, secret))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
 	s.load = &load{conns: map[string]*grpc.ClientConn{}, last: time.Now(), creds: credentials.NewTLS(&tls.Config{RootCAs: roots,

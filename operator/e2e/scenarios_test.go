@@ -325,7 +325,25 @@ func TestOperator_quorumLoss(t *testing.T) {
 	writing, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	s.write(writing)
 	stop()
+	s.newRootPassword()
 	s.recover()
+}
+
+// newRootPassword: the cluster gets the one that is put into the Secret, and the operator goes on to see it.
+func (s *stage) newRootPassword() {
+	s.Helper()
+	secret, applied := &corev1.Secret{}, s.get().Status.UsersApplied
+	must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: "kv-root"}, secret))
+	secret.Data["password"] = []byte("another")
+	must(s.T, s.api.Update(s.Context(), secret))
+	s.until("another password of root", time.Minute, func(c *v1alpha1.QuorateCluster) bool {
+		return c.Status.UsersApplied != applied && s.settled(3)(c)
+	})
+	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
+	defer cancel()
+	_, err := etcdserverpb.NewAuthClient(s.load.conns[s.endpoints()[0]]).Authenticate(ctx,
+		&etcdserverpb.AuthenticateRequest{Name: "root", Password: "another"})
+	must(s.T, err)
 }
 
 // forbidden: no write without a user, and none outside of the user's prefix.

@@ -125,7 +125,8 @@ type Storage struct {
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className,omitempty"`
-	// Keep keeps the claims of members that left, and of a cluster that is deleted.
+	// Keep keeps the claims of members that left, and of a cluster that is deleted, also claims that were made before it was
+	// set.
 	Keep bool `json:"keep,omitempty"`
 }
 
@@ -226,8 +227,8 @@ type Exposure struct {
 
 // Recovery is the consent to a loss.
 type Recovery struct {
-	// AcceptLossAfter is a revision: writes after it may be lost. status.quorumLoss tells which one the best survivor has.
-	// It is used once.
+	// AcceptLossAfter is the revision that status.quorumLoss reports: writes after it may be lost. It counts for that loss
+	// alone, and once; one that is there while a leader answers, or before a loss is reported, is void.
 	// +kubebuilder:validation:Minimum=0
 	AcceptLossAfter int64 `json:"acceptLossAfter"`
 }

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// QuorateClusterStatus is how a cluster is. Members are told by the cluster; Founders, Serial and Recovery are the
-// only things that the operator remembers.
+// QuorateClusterStatus is how a cluster is. Members are told by the cluster; ClusterID, Founders, Serial, Recovery,
+// Dropped and VoidConsent are the only things that the operator remembers.
 type QuorateClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
@@ -26,11 +26,14 @@ type QuorateClusterStatus struct {
 	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
 	// Recovery is the recovery that runs, or the last one.
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
+	// VoidConsent is a spec.recovery.acceptLossAfter that counts no more: it was used, a leader answered while the spec
+	// had it, or it was there before a loss was reported. It is forgotten once the spec has none.
+	VoidConsent *int64 `json:"voidConsent,omitempty"`
 	// Dropped are members that a recovery left out. Their claims are kept: they may hold writes that the survivor lacks.
 	Dropped []string `json:"dropped,omitempty"`
 	// ResizeRefused is why claims do not grow.
 	ResizeRefused string `json:"resizeRefused,omitempty"`
-	// UsersApplied is a hash of the users that were applied last.
+	// UsersApplied is a hash of the users that were applied last, and of the versions of their Secrets.
 	UsersApplied string `json:"usersApplied,omitempty"`
 	// BackupApplied is a hash of the policy of the backup that was applied last.
 	BackupApplied string `json:"backupApplied,omitempty"`
@@ -50,7 +53,8 @@ type MemberStatus struct {
 	Leader  bool   `json:"leader,omitempty"`
 }
 
-// QuorumLoss is what is left after a majority was lost.
+// QuorumLoss is what is left after a majority was lost. It is reported once each voter that is not lost has answered, and
+// until a leader answers or a recovery begins.
 type QuorumLoss struct {
 	// Survivor is the member with the most advanced log of those that answer.
 	Survivor string `json:"survivor"`
@@ -58,6 +62,9 @@ type QuorumLoss struct {
 	Revision int64 `json:"revision"`
 	// LogIndex is the last entry of its log.
 	LogIndex int64 `json:"logIndex"`
+	// Survivors are the voters that answer. A recovery does not compare the claims of the others: writes that were
+	// acknowledged by the fast path, and are in no log yet, may be there alone.
+	Survivors []string `json:"survivors,omitempty"`
 	// Lost are the voters that are gone.
 	Lost []string `json:"lost"`
 	// Consent is the line of the spec that lets the operator recover the survivor.
@@ -72,6 +79,6 @@ type RecoveryStatus struct {
 	// Accepted is the consent that it used.
 	Accepted int64 `json:"accepted"`
 	Done     bool  `json:"done,omitempty"`
-	// Failed is why the command did not recover the survivor.
+	// Failed is why the survivor was not recovered. To try again take spec.recovery out, and give the consent again.
 	Failed string `json:"failed,omitempty"`
 }

@@ -71,7 +71,7 @@ type QuorateRestoreSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	ClusterName string `json:"clusterName"`
-	// Like is a cluster of the namespace whose spec the new one gets, but for its backup, recovery and restore.
+	// Like is a cluster of the namespace whose spec the new one gets, but for its backup, exposure, recovery and restore.
 	// +kubebuilder:validation:MinLength=1
 	Like string `json:"like"`
 }

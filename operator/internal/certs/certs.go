@@ -38,6 +38,22 @@ func AuthorityOld(authority Pair, now time.Time) bool {
 	return err != nil || now.After(cert.NotBefore.Add(authorityLife/2))
 }
 
+// AuthorityAge is for how long an authority has been there.
+func AuthorityAge(authority Pair, now time.Time) time.Duration {
+	cert, err := parse(authority.Cert)
+	if err != nil {
+		return 0
+	}
+	return now.Sub(cert.NotBefore.Add(time.Hour)) // NewAuthority lets it begin an hour before it is made
+}
+
+// Signs tells whether an authority has its key, and is not at its end.
+func Signs(authority Pair, now time.Time) bool {
+	_, err := tls.X509KeyPair(authority.Cert, authority.Key)
+	cert, _ := parse(authority.Cert)
+	return err == nil && cert != nil && now.Before(cert.NotAfter)
+}
+
 // Issue makes a certificate of a member, for both usages: members are clients of each other.
 func Issue(authority Pair, name string, hosts []string, life time.Duration, now time.Time) (Pair, error) {
 	by, err := tls.X509KeyPair(authority.Cert, authority.Key)

@@ -22,7 +22,7 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	switch a.Kind {
 	case decide.Wait:
 		return nil
-	case decide.Found, decide.Founded, decide.Recover, decide.Recovered, decide.RecoverFails:
+	case decide.Found, decide.Founded, decide.Recover, decide.Recovered, decide.RecoverFails, decide.VoidConsent:
 		return r.remember(ctx, c, s, a)
 	case decide.CreateClaim:
 		return r.create(ctx, objects.Claim(c, a.Member, a.Serial, a.Zone), c)
@@ -155,11 +155,14 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 		st.ClusterID = strconv.FormatUint(s.view.Described.GetClusterId(), 16)
 	case decide.Recover:
 		st.Recovery = &v1alpha1.RecoveryStatus{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
+		st.VoidConsent, st.QuorumLoss = &a.Serial, nil // it is used once
 	case decide.Recovered:
 		st.Recovery.Done = true
 		st.Dropped = append(st.Dropped, a.Names...)
 	case decide.RecoverFails:
 		st.Recovery.Failed = bounded(a.Why, 1024)
+	case decide.VoidConsent:
+		st.VoidConsent = &a.Serial
 	}
 	return r.Status().Update(ctx, c)
 }

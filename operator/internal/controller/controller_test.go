@@ -207,6 +207,7 @@ func TestReconcile_recovery(t *testing.T) {
 		pod.Spec.NodeName = "gone"
 		f.must(f.Update(t.Context(), &pod))
 	}
+	f.must(f.step(1))
 	c := f.cluster()
 	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5}
 	f.must(f.Update(t.Context(), c))
@@ -231,6 +232,45 @@ func TestReconcile_recovery(t *testing.T) {
 	}
 	for _, name := range names {
 		f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &corev1.PersistentVolumeClaim{}))
+	}
+}
+
+// Ensure that a consent that is there while a leader answers counts for no later loss, that the status says which one does, and that one
+// which was taken out and given again does.
+func TestReconcile_voidConsent(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	consent := func(to *v1alpha1.Recovery) *v1alpha1.QuorateCluster {
+		c := f.cluster()
+		c.Spec.Recovery = to
+		f.must(f.Update(t.Context(), c))
+		f.must(f.step(2))
+		return f.cluster()
+	}
+	if void := consent(&v1alpha1.Recovery{AcceptLossAfter: 5}).Status.VoidConsent; void == nil || *void != 5 {
+		t.Fatalf("a leader answers, and void is %v", void)
+	}
+	pods := f.pods()
+	names := []string{pods[0].Name, pods[1].Name, pods[2].Name}
+	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names,
+		Members: names}}
+	for _, pod := range pods[1:] {
+		pod.Spec.NodeName = "gone"
+		f.must(f.Update(t.Context(), &pod))
+	}
+	f.must(f.step(3))
+	if st := f.cluster().Status; st.Recovery != nil || st.QuorumLoss == nil || !strings.Contains(st.Action, "is void") ||
+		st.QuorumLoss.Consent != "spec.recovery.acceptLossAfter: 5" {
+		t.Fatalf("doing %q, %+v, %+v", st.Action, st.Recovery, st.QuorumLoss)
+	}
+	f.group.answers = nil // for a moment
+	if st := consent(nil).Status; st.VoidConsent != nil || st.QuorumLoss == nil {
+		t.Errorf("taken out: void %v, %+v", st.VoidConsent, st.QuorumLoss)
+	}
+	f.group.answers = []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
+	st := consent(&v1alpha1.Recovery{AcceptLossAfter: 5}).Status
+	if r := st.Recovery; r == nil || r.Accepted != 5 || st.QuorumLoss != nil || st.VoidConsent == nil {
+		t.Errorf("given again: %+v, %+v", r, st.QuorumLoss)
 	}
 }
 

@@ -35,6 +35,8 @@ type group struct {
 	users     []members.Users
 	backup    []members.Backup
 	id        uint64 // that the operator asked for last
+	access    members.Access
+	refuses   error // of users
 }
 
 func (g *group) Look(_ context.Context, cluster uint64) *members.View {
@@ -49,7 +51,7 @@ func (g *group) Ask(_ context.Context, _ *members.View, a decide.Action, _ strin
 
 func (g *group) Users(_ context.Context, u members.Users) error {
 	g.users = append(g.users, u)
-	return nil
+	return g.refuses
 }
 
 func (g *group) Backup(_ context.Context, b *members.Backup) (*members.BackupState, error) {
@@ -89,8 +91,11 @@ func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateC
 		WithStatusSubresource(c, &v1alpha1.QuorateBackup{}, &v1alpha1.QuorateRestore{}, &corev1.Pod{}).Build()
 	f := &fixture{T: t, Client: api, group: &group{}, now: time.Unix(1e9, 0), key: client.ObjectKeyFromObject(c)}
 	f.r = &controller.Clusters{Client: api, Read: api, Events: events.NewFakeRecorder(1000),
-		Now:  func() time.Time { return f.now },
-		Open: func([]members.Seat, members.Access) (controller.Cluster, error) { return f.group, nil }}
+		Now: func() time.Time { return f.now },
+		Open: func(_ []members.Seat, a members.Access) (controller.Cluster, error) {
+			f.group.access = a
+			return f.group, nil
+		}}
 	return f
 }
 

@@ -18,8 +18,12 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
-// follow keeps what does not concern members: labels and the budget of voters, users, and the continuous backup.
+// follow keeps what does not concern members: owners of claims, labels and the budget of voters, users, and the continuous
+// backup.
 func (r *Clusters) follow(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	if err := r.keep(ctx, c, s); err != nil {
+		return err
+	}
 	if err := r.label(ctx, s); err != nil {
 		return err
 	}
@@ -43,17 +47,18 @@ func (r *Clusters) users(ctx context.Context, c *v1alpha1.QuorateCluster, s *sig
 	if c.Spec.Auth == nil {
 		return nil
 	}
-	root, err := r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
+	root, version, err := r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
 	if err != nil {
 		return err
 	}
-	u := members.Users{RootPassword: root}
+	u, versions := members.Users{RootPassword: root}, []string{version}
 	for _, user := range c.Spec.Auth.Users {
 		one := members.User{Name: user.Name}
 		if user.PasswordSecret != "" {
-			if one.Password, err = r.password(ctx, c, user.PasswordSecret); err != nil {
+			if one.Password, version, err = r.password(ctx, c, user.PasswordSecret); err != nil {
 				return err
 			}
+			versions = append(versions, version)
 		}
 		for _, p := range user.Prefixes {
 			one.Permissions = append(one.Permissions, members.Permission{Prefix: p.Prefix, Read: p.Access != "Write",
@@ -61,11 +66,17 @@ func (r *Clusters) users(ctx context.Context, c *v1alpha1.QuorateCluster, s *sig
 		}
 		u.Users = append(u.Users, one)
 	}
-	applied := digest([]any{c.UID, u})
+	applied := digest([]any{c.UID, c.Spec.Auth, versions}) // nothing of passwords: whoever reads the status could guess them
 	if c.Status.UsersApplied == applied {
 		return nil
 	}
+	if err := r.rememberRoot(ctx, c, passwordNew, root); err != nil {
+		return err
+	}
 	if err := s.group.Users(ctx, u); err != nil {
+		return err
+	}
+	if err := r.rememberRoot(ctx, c, passwordKey, root); err != nil {
 		return err
 	}
 	c.Status.UsersApplied = applied

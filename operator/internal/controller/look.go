@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -155,21 +154,9 @@ func (r *Clusters) access(ctx context.Context, c *v1alpha1.QuorateCluster, membe
 		a.TLS = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if c.Spec.Auth != nil {
-		a.Password, err = r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
+		a.Passwords, err = r.rootPasswords(ctx, c)
 	}
 	return a, err
-}
-
-// password reads one from a Secret of the namespace.
-func (r *Clusters) password(ctx context.Context, c *v1alpha1.QuorateCluster, name string) (string, error) {
-	secret := &corev1.Secret{}
-	if err := r.Read.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, secret); err != nil {
-		return "", fmt.Errorf("the password in Secret %s: %w", name, err)
-	}
-	if len(secret.Data["password"]) == 0 {
-		return "", errors.New("the Secret " + name + ` has no password: put one under the key "password"`)
-	}
-	return string(secret.Data["password"]), nil
 }
 
 // node returns a node, nil if there is none of the name, also without one.
@@ -202,7 +189,10 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 
 func kept(c *v1alpha1.QuorateCluster) decide.Kept {
 	k := decide.Kept{Founded: c.Status.ClusterID != "", Founders: c.Status.Founders, Serial: c.Status.Serial,
-		Dropped: c.Status.Dropped}
+		Dropped: c.Status.Dropped, VoidConsent: c.Status.VoidConsent}
+	if loss := c.Status.QuorumLoss; loss != nil {
+		k.Reported = &decide.Reported{Survivor: loss.Survivor, Revision: loss.Revision}
+	}
 	if r := c.Status.Recovery; r != nil {
 		k.Recovery = &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Accepted: r.Accepted, Done: r.Done,
 			Failed: r.Failed}

@@ -37,6 +37,9 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	st.ObservedGeneration = c.Generation
 	st.Action = bounded(a.String(), 1024)
 	st.Endpoint = fmt.Sprintf("%s://%s.%s.svc:%d", objects.Scheme(c), c.Name, c.Namespace, objects.PortClient)
+	if c.Spec.Recovery == nil {
+		st.VoidConsent = nil // the next one is a new word
+	}
 	st.ResizeRefused = ""
 	for i := range s.observed.Claims {
 		if s.observed.Claims[i].Refused {
@@ -119,14 +122,18 @@ func roleOf(m *quoratepb.Member) string {
 	return strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
 }
 
-// lossOf tells what is left while a majority is lost.
+// lossOf tells what is left while a majority is lost. It stays reported until a leader answers, or the recovery begins: a
+// survivor that is silent for a moment makes no consent void.
 func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
-	st.QuorumLoss = nil
-	loss := decide.LossOf(&s.observed)
-	if loss == nil {
+	if r := st.Recovery; s.view.Described != nil || r != nil && !r.Done && r.Failed == "" {
+		st.QuorumLoss = nil
 		return
 	}
-	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision,
+	loss := decide.LossOf(&s.observed)
+	if loss == nil || len(loss.Silent) > 0 {
+		return
+	}
+	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivors: loss.Survivors, Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision,
 		LogIndex: loss.Survivor.Index,
 		Lost:     loss.Lost, Consent: fmt.Sprintf("spec.recovery.acceptLossAfter: %d", loss.Survivor.Revision)}
 }
@@ -163,8 +170,11 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		if loss := st.QuorumLoss; loss != nil {
 			reason = "QuorumLost"
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
-				"would be lost. "+
-				"If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
+				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
+			if len(loss.Survivors) > 1 {
+				message += fmt.Sprintf(". The claims of the other survivors of %v are not compared: writes that were "+
+					"acknowledged by the fast path, and are in no log yet, may be there alone", loss.Survivors)
+			}
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,8 @@ func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 	return RestoreRestoring, made.Status.Action, nil
 }
 
-// make makes the cluster like another one, with the past state, and without a backup: that would go to the place of the former.
+// make makes the cluster like another one, with the past state, and without a backup, which would go to the place of the former, and
+// without its exposure: names and addresses outside of Kubernetes are those of the former.
 func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
 	like := &v1alpha1.QuorateCluster{}
 	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.Like}, like)
@@ -96,6 +98,7 @@ func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
 	like.Spec.DeepCopyInto(&c.Spec)
 	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore = nil, nil, q.Spec.From.DeepCopy()
+	c.Spec.Exposure = v1alpha1.Exposure{Type: string(corev1.ServiceTypeClusterIP)}
 	if err := r.Create(ctx, c); err != nil {
 		if apierrors.IsInvalid(err) {
 			return RestoreFailed, err.Error(), nil

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
-	"github.com/quorate/quorate/operator/internal/certs"
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
@@ -71,18 +68,6 @@ func (r *Clusters) service(ctx context.Context, c *v1alpha1.QuorateCluster, want
 	return r.Patch(ctx, there, client.MergeFrom(from))
 }
 
-// rootPassword makes root's password, if nobody did.
-func (r *Clusters) rootPassword(ctx context.Context, c *v1alpha1.QuorateCluster) error {
-	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.Auth.RootPasswordSecret}
-	err := r.Read.Get(ctx, key, &corev1.Secret{})
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-	secret := &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name), Data: map[string][]byte{"password": []byte(rand.Text())}}
-	secret.OwnerReferences = nil // it outlives the cluster, as its claims may
-	return r.create(ctx, secret, c)
-}
-
 // membersOf are the members that have a claim: each has a certificate before it has a pod.
 func (r *Clusters) membersOf(ctx context.Context, c *v1alpha1.QuorateCluster) ([]string, error) {
 	var claims corev1.PersistentVolumeClaimList
@@ -104,83 +89,6 @@ func hosts(c *v1alpha1.QuorateCluster, member string) []string {
 		"." + c.Namespace + ".svc",
 		c.Name + "." + c.Namespace, c.Name, "localhost"}
 	return append(out, c.Spec.Exposure.Hosts...)
-}
-
-// builtIn keeps the authority and the certificates of members. Members read them anew by themselves: nothing restarts. A new
-// authority is trusted by all before it signs: certificates are renewed at the same time, and the former one stays trusted.
-func (r *Clusters) builtIn(ctx context.Context, c *v1alpha1.QuorateCluster) error {
-	authority, trusted, err := r.authority(ctx, c)
-	if err != nil {
-		return fmt.Errorf("the authority: %w", err)
-	}
-	names, err := r.membersOf(ctx, c)
-	if err != nil {
-		return err
-	}
-	for _, member := range names {
-		if err := r.certificate(ctx, c, member, authority, trusted); err != nil {
-			return fmt.Errorf("the certificate of %s: %w", member, err)
-		}
-	}
-	return nil
-}
-
-// authority returns the one that signs, and all that are trusted. Beside it a Secret has what clients need.
-func (r *Clusters) authority(ctx context.Context, c *v1alpha1.QuorateCluster) (certs.Pair, []byte, error) {
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Name + "-authority"}
-	err := r.Read.Get(ctx, key, secret)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return certs.Pair{}, nil, err
-	}
-	fresh := err != nil
-	if !fresh && secret.Labels[objects.LabelUID] != string(c.UID) {
-		return certs.Pair{}, nil, fmt.Errorf("the Secret %s exists and is not of this cluster: delete it", key.Name)
-	}
-	pair := certs.Pair{Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
-	if !fresh && !certs.AuthorityOld(pair, r.Now()) {
-		return pair, certs.Trusted(pair.Cert, secret.Data["ca.crt"], r.Now()), nil
-	}
-	former := secret.Data["ca.crt"]
-	if pair, err = certs.NewAuthority(c.Namespace+"/"+c.Name, r.Now()); err != nil {
-		return pair, nil, err
-	}
-	trusted := certs.Trusted(pair.Cert, former, r.Now())
-	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, "ca.crt": trusted}
-	if fresh {
-		return pair, trusted, r.create(ctx, &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name), Type: corev1.SecretTypeTLS,
-			Data: data}, c)
-	}
-	secret.Data = data
-	return pair, trusted, r.Update(ctx, secret)
-}
-
-func (r *Clusters) certificate(ctx context.Context, c *v1alpha1.QuorateCluster, member string, authority certs.Pair,
-	trusted []byte) error {
-	secret := &corev1.Secret{}
-	name := objects.TLSSecretOf(c, member)
-	err := r.Read.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, secret)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	fresh := err != nil
-	pair := certs.Pair{Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
-	if !fresh && certs.Due(pair, authority.Cert, hosts(c, member), r.Now()) == "" &&
-		string(secret.Data["ca.crt"]) == string(trusted) {
-		return nil
-	}
-	if fresh || certs.Due(pair, authority.Cert, hosts(c, member), r.Now()) != "" {
-		if pair, err = certs.Issue(authority, member, hosts(c, member), c.Spec.TLS.Validity.Duration, r.Now()); err != nil {
-			return err
-		}
-	}
-	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, "ca.crt": trusted}
-	if fresh {
-		made := &corev1.Secret{ObjectMeta: objects.Meta(c, name), Type: corev1.SecretTypeTLS, Data: data}
-		return r.create(ctx, made, c)
-	}
-	secret.Data = data
-	return r.Update(ctx, secret)
 }
 
 // certManager asks cert-manager for the certificates of members.

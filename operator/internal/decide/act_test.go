@@ -61,9 +61,22 @@ func (w *world) judge(a decide.Action) {
 	}
 }
 
+// report is what the status says of a loss after each look.
+func (w *world) report() {
+	o := w.observe()
+	loss, r := decide.LossOf(o), w.kept.Recovery
+	switch {
+	case o.Cluster != nil, r != nil && !r.Done && r.Failed == "":
+		w.kept.Reported = nil
+	case loss != nil && len(loss.Silent) == 0:
+		w.kept.Reported = &decide.Reported{Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision}
+	}
+}
+
 // act performs an action, as the shell does: what it starts may have been done already.
 func (w *world) act(a decide.Action) {
 	w.judge(a)
+	defer w.report()
 	switch a.Kind {
 	case decide.Found:
 		w.kept.Founders, w.kept.Serial = a.Names, a.Serial
@@ -103,6 +116,13 @@ func (w *world) act(a decide.Action) {
 		w.cordoned[w.name(a.ID)] = a.Kind == decide.Cordon
 	case decide.Recover:
 		w.kept.Recovery = &decide.Recovery{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
+		w.kept.VoidConsent = &a.Serial
+	case decide.RecoverFails:
+		failed := *w.kept.Recovery
+		failed.Failed = a.Why
+		w.kept.Recovery = &failed
+	case decide.VoidConsent:
+		w.kept.VoidConsent = &a.Serial
 	case decide.RunRecovery:
 		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Running: true}
 	case decide.EndRecovery:

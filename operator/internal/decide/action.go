@@ -29,6 +29,7 @@ const (
 	EndRecovery  Kind = "EndRecovery"  // delete that pod
 	Recovered    Kind = "Recovered"    // remember that it is done
 	RecoverFails Kind = "RecoverFails" // remember why it failed
+	VoidConsent  Kind = "VoidConsent"  // remember that the consent to the revision Serial counts no more
 )
 
 // Action is what to do.

@@ -8,6 +8,7 @@
 //   - A member has one claim and at most one pod; a name that was used is not used again.
 //   - A pod may found a cluster only while no cluster of that name was founded.
 //   - A claim is deleted only when its member was removed by a job, never when it was dropped by a recovery.
+//   - A consent to a loss counts for the loss for which it was given: not once a leader has answered, and not twice.
 //
 // Every action may be repeated, and the operator may die between any two.
 package decide

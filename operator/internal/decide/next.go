@@ -4,8 +4,8 @@ package decide
 func Next(o *Observed) Action {
 	rules := []func(*Observed) *Action{recovery, founding, restoreProcesses, quorumLoss}
 	if o.Cluster != nil && o.Kept.Founded {
-		rules = []func(*Observed) *Action{recovery, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers, fewer, more,
-			spares, drains, roll, grow, absent}
+		rules = []func(*Observed) *Action{recovery, voidConsent, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers,
+			fewer, more, spares, drains, roll, grow, absent}
 	}
 	for _, rule := range rules {
 		if action := rule(o); action != nil {

@@ -131,6 +131,11 @@ func TestNext(t *testing.T) {
 		{"a number is not used again, though the status has forgotten it", func(o *decide.Observed) {
 			o.Want.Members, o.Claims = 5, append(o.Claims, decide.Claim{Member: "m7", Serial: 7, Used: true, Leaving: true})
 		}, decide.CreateClaim, "m8", "more"},
+		{"a consent to a loss, and nothing is lost", func(o *decide.Observed) { o.Want.Consent = new(int64) }, decide.VoidConsent, "",
+			"for no later loss"},
+		{"a recovery has begun, and a leader answers", func(o *decide.Observed) {
+			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Leaves: []string{"m2", "m3"}}
+		}, decide.RecoverFails, "m1", "nothing was recovered"},
 		{"a member that a recovery left out comes back", func(o *decide.Observed) {
 			o.Kept.Recovery, o.Kept.Dropped = &decide.Recovery{Done: true}, []string{"m9"}
 			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
@@ -142,6 +147,14 @@ func TestNext(t *testing.T) {
 		{"a founder that was alone gets flags with which it cannot found again", func(o *decide.Observed) {
 			o.Kept.Founders, o.Pods[1].Founding = []string{"m2"}, true
 		}, decide.DeletePod, "m2", "spec changed"},
+		{"founders beside a voter that came later", func(o *decide.Observed) {
+			o.Kept.Founders, o.Pods[0].Founding, o.Pods[1].Founding = []string{"m3", "m2"}, true, true
+		}, decide.DeletePod, "m3", "spec changed"},
+		{"founders among themselves", func(o *decide.Observed) { o.Pods[0].Founding = true }, decide.Wait, "", ""},
+		{"the founder of a restored cluster", func(o *decide.Observed) {
+			o.Want.Restore, o.Want.Members, o.Kept.Founders, o.Pods[2].Founding = true, 1, []string{"m1"}, true
+			o.Claims, o.Pods, o.Cluster.Members = o.Claims[2:], o.Pods[2:], o.Cluster.Members[2:]
+		}, decide.DeletePod, "m1", "spec changed"},
 		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
 			decide.DeletePod, "m9", "no member any more"},
 		{"a former member's claim", func(o *decide.Observed) { o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true}) },
@@ -188,10 +201,13 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Ensure that a majority that is lost is given up only with a consent to what the best survivor lacks, once for each.
+// Ensure that a majority that is lost is given up only with a consent to the loss that is reported, once, and that every voter that may
+// come back is waited for.
 func TestNext_quorumLoss(t *testing.T) {
 	consent := func(revision int64) func(o *decide.Observed) {
-		return func(o *decide.Observed) { o.Want.Consent = &revision }
+		return func(o *decide.Observed) {
+			o.Want.Consent, o.Kept.Reported = &revision, &decide.Reported{Survivor: "m1", Revision: 70}
+		}
 	}
 	for _, row := range []struct {
 		name string
@@ -201,12 +217,41 @@ func TestNext_quorumLoss(t *testing.T) {
 	}{
 		{"without a consent", func(*decide.Observed) {}, decide.Wait, "at revision 70"},
 		{"with one", consent(70), decide.Recover, "m1"},
-		{"with one to more", consent(10), decide.Recover, "m1"},
-		{"with one to less than is lost", consent(71), decide.Wait, "more would be lost"},
-		{"with one that was used", func(o *decide.Observed) {
+		{"with one to a greater loss, as an older one that is applied again", consent(10), decide.Wait, "accepts another loss"},
+		{"with one to less than is lost", consent(71), decide.Wait, "accepts another loss"},
+		{"with one that is void", func(o *decide.Observed) {
 			consent(70)(o)
-			o.Kept.Recovery = &decide.Recovery{Survivor: "m2", Accepted: 70, Done: true}
-		}, decide.Wait, "used already"},
+			o.Kept.VoidConsent = o.Want.Consent
+		}, decide.Wait, "is void: see status.voidConsent"},
+		{"with one that was there before the loss was reported", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.Reported = nil
+		}, decide.VoidConsent, "before this loss was reported"},
+		{"with one to a survivor that is not reported", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.Reported.Survivor = "m2"
+		}, decide.Wait, "reports that first"},
+		{"with another one after one that failed", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.VoidConsent = new(int64)
+			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Accepted: 70, Failed: "no"}
+		}, decide.Recover, "m1"},
+		{"a voter that is not lost does not answer", func(o *decide.Observed) {
+			consent(70)(o)
+			five := []string{"m1", "m2", "m3", "m4", "m5"}
+			o.Answers[0].Voters, o.Answers[0].Members = five, five
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
+		}, decide.Wait, "[m4] may have more"},
+		{"a survivor of a later term", func(o *decide.Observed) {
+			consent(60)(o)
+			five := []string{"m1", "m2", "m3", "m4", "m5"}
+			o.Kept.Reported = &decide.Reported{Survivor: "m4", Revision: 60}
+			o.Answers[0].Voters, o.Answers[0].Members, o.Answers[0].Term = five, five, 2
+			o.Answers = append(o.Answers, decide.Answer{Member: "m4", Term: 3, Index: 80, Revision: 60, Voters: five, Members: five})
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
+		}, decide.Recover, "survivor is m4"},
 		{"a lost member answers", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
@@ -222,6 +267,14 @@ func TestNext_quorumLoss(t *testing.T) {
 		{"a leader is there", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Cluster = three().Cluster
+		}, decide.VoidConsent, "acceptLossAfter 70"},
+		{"a leader is there, and no survivor had as much", func(o *decide.Observed) {
+			consent(1000)(o)
+			o.Cluster = three().Cluster
+		}, decide.VoidConsent, "acceptLossAfter 1000"},
+		{"a leader is there, and the consent is void", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.VoidConsent, o.Cluster = o.Want.Consent, three().Cluster
 		}, decide.CreateClaim, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -238,9 +291,8 @@ func TestNext_quorumLoss(t *testing.T) {
 	}
 }
 
-// Ensure that a recovery stops all members, runs the command once, and is carried on from wherever the operator died; members that it
-// leaves out stay stopped, and keep their claims.
-func TestNext_recovery(t *testing.T) {
+// begun is a world with a cluster of three.
+func begun(t *testing.T) *world {
 	w := newWorld(1, 3)
 	for range 40 {
 		w.act(decide.Next(w.observe()))
@@ -249,16 +301,58 @@ func TestNext_recovery(t *testing.T) {
 	if !w.asWanted() {
 		t.Fatalf("the cluster does not begin: %v", decide.Next(w.observe()))
 	}
-	lost := sorted(w.voters)[:2]
-	for _, name := range lost {
+	return w
+}
+
+// loseTwo loses the node of two of three members.
+func (w *world) loseTwo() (lost []string, survivor string) {
+	names := sorted(w.voters)
+	for _, name := range names[:2] {
 		w.lost[0], w.node[name] = true, 0
 	}
-	survivor := sorted(w.voters)[2]
-	w.node[survivor] = 1
+	w.node[names[2]] = 1
+	return names[:2], names[2]
+}
+
+// Ensure that a consent that was not needed, since the nodes came back, is none to the next loss, and that another one is.
+func TestNext_consentOfFormerLoss(t *testing.T) {
+	w := begun(t)
+	w.loseTwo()
+	revision := w.revision
+	steps := func(times int) {
+		for range times {
+			w.act(decide.Next(w.observe()))
+			w.advance()
+		}
+	}
+	steps(2)
+	w.want.Consent = &revision
+	w.lost = [4]bool{} // before the operator has looked
+	steps(10)
+	w.loseTwo()
+	steps(10)
+	if w.kept.Recovery != nil || len(w.voters) != 3 || w.kept.VoidConsent == nil || *w.kept.VoidConsent != revision {
+		t.Fatalf("recovered by a former consent: %+v, voters %v, void %v", w.kept.Recovery, w.voters, w.kept.VoidConsent)
+	}
+	o := w.observe()
+	again := decide.LossOf(o).Survivor.Revision
+	w.want.Consent = &again
+	steps(200)
+	if w.kept.Recovery == nil || !w.kept.Recovery.Done || w.working() != 3 || w.fault != "" {
+		t.Errorf("with a consent to this loss: %+v, %d work; %s", w.kept.Recovery, w.working(), w.fault)
+	}
+}
+
+// Ensure that a recovery stops all members, runs the command once, and is carried on from wherever the operator died; members that it
+// leaves out stay stopped, and keep their claims.
+func TestNext_recovery(t *testing.T) {
+	w := begun(t)
+	lost, survivor := w.loseTwo()
 	revision := w.revision
 	if a := decide.Next(w.observe()); a.Kind != decide.Wait {
 		t.Fatalf("without a consent: %v", a)
 	}
+	w.report()
 	w.want.Consent = &revision
 	for range 200 {
 		a := decide.Next(w.observe())

@@ -40,6 +40,16 @@ type Kept struct {
 	Serial   int64
 	Recovery *Recovery
 	Dropped  []string
+	// VoidConsent is a consent that counts no more: it was used, a leader answered while the spec had it, or it was there
+	// before a loss was reported. Nil: there is none, or the spec has none any more.
+	VoidConsent *int64
+	Reported    *Reported // the loss that the status reports; nil: none
+}
+
+// Reported is a loss that the status has reported since a leader answered last.
+type Reported struct {
+	Survivor string
+	Revision int64
 }
 
 // Recovery is that of a survivor after the loss of a majority.
@@ -122,8 +132,9 @@ type Job struct {
 // Answer is what a member tells of itself.
 type Answer struct {
 	Member   string
-	Term     uint64 // of its log's last entry as far as it is known
-	Index    int64
+	Epoch    uint64 // of its log; 0: not known
+	Term     uint64 // of the log's last entry; 0: not known
+	Index    int64  // of that entry
 	Revision int64
 	Voters   []string // of the configuration that it knows
 	Members  []string // the voters and the learners

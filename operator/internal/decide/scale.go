@@ -82,13 +82,21 @@ func drains(o *Observed) *Action {
 	return nil
 }
 
+// foundsAgain tells whether founders whose pods still have the flags of founders would begin anew, were they all to find their
+// disks empty: beside voters that came later that were a second cluster, and one that was restored would have the past state
+// again.
+func (o *Observed) foundsAgain() bool {
+	return o.Want.Restore || slices.ContainsFunc(o.Cluster.Members, func(m Member) bool {
+		return m.Voter && !slices.Contains(o.Kept.Founders, m.Name)
+	})
+}
+
 // roll restarts one member whose pod is not as the spec wants it. Members that do not work come first: nothing is lost by that,
 // and it is the way back from a version that does not start.
 func roll(o *Observed) *Action {
 	stale := func(m *Member) bool {
 		p := o.pod(m.Name)
-		all, _ := o.Cluster.voters()
-		return p != nil && !p.Leaving && (p.Template != o.Want.Template || p.Founding && len(o.Kept.Founders) == 1 && all > 1)
+		return p != nil && !p.Leaving && (p.Template != o.Want.Template || p.Founding && o.foundsAgain())
 	}
 	var next *Member
 	for i := range o.Cluster.Members {

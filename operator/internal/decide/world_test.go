@@ -163,7 +163,9 @@ func (w *world) advance() {
 	}
 	w.found()
 	w.work()
-	w.revision++
+	if w.quorum() {
+		w.revision++
+	}
 }
 
 // found begins the cluster once all founders run.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -36,15 +37,16 @@ type Seat struct {
 
 // Access is how members are reached.
 type Access struct {
-	TLS      *tls.Config // nil: not encrypted
-	Password string      // of root; empty: no users
+	TLS *tls.Config // nil: not encrypted
+	// Passwords of root, the one that it shall have first: others count until it has that. Empty: no users.
+	Passwords []string
 }
 
 // Group are the members that can be asked. Close it.
 type Group struct {
 	seats []Seat
 	conns []*grpc.ClientConn
-	token func(ctx context.Context, conn *grpc.ClientConn) (context.Context, error)
+	login *login
 }
 
 // Open makes connections to the seats. It waits for none.
@@ -66,7 +68,7 @@ func Open(seats []Seat, a Access) (*Group, error) {
 		}
 		g.seats, g.conns = append(g.seats, seat), append(g.conns, conn)
 	}
-	g.token = (&login{password: a.Password}).with
+	g.login = &login{passwords: a.Passwords}
 	return g, nil
 }
 
@@ -80,28 +82,38 @@ func (g *Group) Close() {
 // login gets root's token once a group: members share it.
 type login struct {
 	sync.Mutex
-	password string
-	token    string
+	passwords []string
+	took      string // the password that counts; empty: nobody has logged in
+	token     string
 }
 
 func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
-	if l.password == "" {
+	if len(l.passwords) == 0 {
 		return ctx, nil
 	}
 	l.Lock()
 	defer l.Unlock()
-	if l.token == "" {
-		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: "root",
-			Password: l.password})
+	for i := 0; l.token == ""; i++ {
+		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: root,
+			Password: l.passwords[i]})
 		switch {
 		case isNotEnabled(err):
 			return ctx, nil
+		case is(err, rpctypes.ErrGRPCAuthFailed) && i+1 < len(l.passwords):
 		case err != nil:
 			return ctx, fmt.Errorf("log in as root: %w", err)
+		default:
+			l.token, l.took = answer.Token, l.passwords[i]
 		}
-		l.token = answer.Token
 	}
 	return metadata.AppendToOutgoingContext(ctx, "token", l.token), nil
+}
+
+// counts is the password that a login was had with; empty: none, since there are no users yet.
+func (l *login) counts() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.took
 }
 
 // each asks all members at once, and returns what they answered in the order of the seats, with the errors of the others.
@@ -112,7 +124,7 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 	var all sync.WaitGroup
 	for i, conn := range g.conns {
 		all.Go(func() {
-			with, err := g.token(ctx, conn)
+			with, err := g.login.with(ctx, conn)
 			if err == nil {
 				got[i], err = ask(with, conn)
 			}
@@ -136,7 +148,7 @@ func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientC
 	var errs []error
 	for i, conn := range g.conns {
 		asking, cancel := context.WithTimeout(ctx, patience)
-		with, err := g.token(asking, conn)
+		with, err := g.login.with(asking, conn)
 		if err == nil {
 			err = ask(with, conn)
 		}

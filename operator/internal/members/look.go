@@ -53,7 +53,7 @@ func (g *Group) Look(ctx context.Context, cluster uint64) *View {
 	conn := g.conns[best]
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	asking, err = g.token(asking, conn)
+	asking, err = g.login.with(asking, conn)
 	if err != nil {
 		v.Err = err
 		return v

@@ -34,14 +34,11 @@ type Permission struct {
 
 const root = "root"
 
-// Users adds users and roles, sets passwords and permissions, and enables authentication last. Users and roles of other
+// Users adds users and roles, sets passwords and permissions, root's last, and enables authentication. Users and roles of other
 // names are left alone. It may be repeated.
 func (g *Group) Users(ctx context.Context, u Users) error {
 	return g.any(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		auth := etcdserverpb.NewAuthClient(conn)
-		if err := user(ctx, auth, User{Name: root, Password: u.RootPassword}, root); err != nil {
-			return fmt.Errorf("root: %w", err)
-		}
 		for _, one := range u.Users {
 			if err := role(ctx, auth, one); err != nil {
 				return fmt.Errorf("the role of %s: %w", one.Name, err)
@@ -49,6 +46,17 @@ func (g *Group) Users(ctx context.Context, u Users) error {
 			if err := user(ctx, auth, one, one.Name); err != nil {
 				return fmt.Errorf("the user %s: %w", one.Name, err)
 			}
+		}
+		switch g.login.counts() {
+		case u.RootPassword:
+			return nil
+		case "":
+		default: // logins end with the password: nothing can be asked behind that
+			_, err := auth.UserChangePassword(ctx, &etcdserverpb.AuthUserChangePasswordRequest{Name: root, Password: u.RootPassword})
+			return err
+		}
+		if err := user(ctx, auth, User{Name: root, Password: u.RootPassword}, root); err != nil {
+			return fmt.Errorf("root: %w", err)
 		}
 		status, err := auth.AuthStatus(ctx, &etcdserverpb.AuthStatusRequest{})
 		if err != nil || status.Enabled {
