@@ -113,6 +113,9 @@ func (p *Plan) Doubts() (doubts []Link) {
 	return doubts
 }
 
+// Links returns all links of a plan, and of what leads on from its end, that names do not prove.
+func (p *Plan) Links() []Link { return p.links }
+
 // LineEnd is the last state to which the base of a plan leads, by the segments of the plan and those that continue them.
 func (p *Plan) LineEnd() Head {
 	if n := len(p.rest); n > 0 {
