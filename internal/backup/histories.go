@@ -32,11 +32,62 @@ func (c *Catalog) Unproved(p *Plan) bool {
 	return c.chosen && !c.proved[p.Base.Hash] && len(p.Segments)+len(p.rest) == 0
 }
 
-// mostRoots bounds the searches of History for segments that lead to the first one of a line.
-const mostRoots = 64
+// mostOverlaps bounds the searches of History for segments that lead to the first one of a line from within.
+const mostOverlaps = 64
+
+// tracing is History at work.
+type tracing struct {
+	*Catalog
+	joints   *joints
+	end      Point
+	epoch    uint64
+	taken    []bool // by segment
+	points   map[Point]bool
+	roads    []Point // from which nobody went back yet
+	overlaps int     // that were searched
+}
+
+func (t *tracing) take(i int) {
+	t.taken[i] = true
+	for _, at := range []Point{t.Segments[i].Start(), t.Segments[i].End} {
+		if !t.points[at] {
+			t.points[at] = true
+			t.roads = append(t.roads, at)
+		}
+	}
+}
+
+// back takes all segments that end with a state: the sum proves that they are of its history. If none does, it takes those that
+// go through the state as far as names tell.
+func (t *tracing) back(at Point) {
+	i, found := t.joints.ends[at]
+	if !found {
+		t.within(at)
+		return
+	}
+	for ; i >= 0; i = t.joints.same[i] {
+		t.take(i)
+	}
+}
+
+func (t *tracing) within(at Point) {
+	if at == t.end || at.Index == 0 {
+		return
+	}
+	t.overlaps++
+	for i := range t.Segments {
+		s := &t.Segments[i]
+		if t.overlaps > mostOverlaps || s.First > at.Index {
+			break
+		}
+		if !t.taken[i] && at.Index < s.End.Index && s.End.Index < t.end.Index && s.Epoch <= t.epoch {
+			t.take(i)
+		}
+	}
+}
 
 // History returns what the catalog has of the history that leads to a state: its bases and segments, and notes. The state is
-// one that a segment or a base ends with.
+// one that a segment or a base ends with. Plans say if more segments overlap than it searches.
 func (c *Catalog) History(end Point) (*Catalog, error) {
 	j := c.joints(never)
 	epoch, found := c.epochOf(j, end)
@@ -44,38 +95,23 @@ func (c *Catalog) History(end Point) (*Catalog, error) {
 		return nil, fmt.Errorf("no object of cluster %v ends with the state %s: `quorate backup list` shows those with which "+
 			"histories end", c.Cluster, PointName(end))
 	}
-	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
-		proved: map[Hash]bool{}}
-	taken := map[int]bool{}
-	points := map[Point]bool{end: true}
-	roots := []Point{end}
-	for n := 0; n < len(roots) && n < mostRoots; n++ {
-		at := roots[n]
-		for i, found := j.ends[at]; found && !taken[i]; i, found = j.ends[at] {
-			taken[i] = true
-			at = c.Segments[i].Start()
-			points[at] = true
-		}
-		for i := range c.Segments { // the first one goes on from within others, as far as names tell
-			s := &c.Segments[i]
-			if s.First > at.Index {
-				break
-			}
-			if !taken[i] && at.Index < s.End.Index && s.End.Index < end.Index && s.Epoch <= epoch && at != end {
-				taken[i] = true
-				points[s.End], points[s.Start()] = true, true
-				roots = append(roots, s.Start())
-			}
-		}
+	t := &tracing{Catalog: c, joints: j, end: end, epoch: epoch, taken: make([]bool, len(c.Segments)),
+		points: map[Point]bool{end: true}, roads: []Point{end}}
+	for len(t.roads) > 0 {
+		at := t.roads[0]
+		t.roads = t.roads[1:]
+		t.back(at)
 	}
+	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
+		proved: map[Hash]bool{}, overlaps: t.overlaps}
 	for i := range c.Segments {
-		if taken[i] {
+		if t.taken[i] {
 			of.Segments = append(of.Segments, c.Segments[i])
 		}
 	}
 	within := of.within()
 	for i := range c.Bases {
-		if b := &c.Bases[i]; points[b.Point] {
+		if b := &c.Bases[i]; t.points[b.Point] {
 			of.proved[b.Hash] = true
 			of.Bases = append(of.Bases, *b)
 		} else if b.Index < end.Index && b.Epoch <= epoch && within(b.Index) {

@@ -157,7 +157,7 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	newest, found := c.Newest()
 	if !found || len(c.Bases) == 0 {
 		return nil, &UnreachableError{Target: target, Kept: c.Kept,
-			Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
+			Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster) + c.unsearched()}
 	}
 	var best, other *Plan
 	for i := len(c.Bases) - 1; i >= 0; i-- {
@@ -206,7 +206,17 @@ func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool
 				Time(g.Time))
 		}
 	}
+	e.Why += c.unsearched()
 	return e
+}
+
+// unsearched says that History left out what may lead to the target.
+func (c *Catalog) unsearched() string {
+	if c.overlaps <= mostOverlaps {
+		return ""
+	}
+	return fmt.Sprintf("; of the history that was chosen, what is before %d overlaps of segments was not looked at: --history "+
+		"with an earlier state of it looks further", mostOverlaps)
 }
 
 // reaches reports whether a plan ends with the target, or with the last state that there is before it.

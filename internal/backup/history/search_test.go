@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand"
 	"slices"
 	"testing"
@@ -258,6 +259,41 @@ func TestSearch_Plan_damagedTwin(t *testing.T) {
 			if _, err := p.search(backup.Target{Index: 100}).Plan(t.Context()); err == nil {
 				t.Errorf("%s: planned without either twin", name)
 			}
+		}
+	}
+}
+
+// Ensure that a history that is chosen by name has all segments of it, as many as overlap, and says where it looked no further.
+func TestCatalog_History_whole(t *testing.T) {
+	old := past{}.grow(rand.New(rand.NewSource(1)), 1000, 0)
+	p := newPlace(t)
+	p.base(old, 0)
+	for range 2 {
+		p.logs(old, 1, 100, 10)
+	}
+	p.catalog.Sort()
+	c, err := p.catalog.History(old.head(100).Point)
+	if err != nil || len(c.Segments) != 20 {
+		t.Fatalf("%d segments, %v", len(c.Segments), err)
+	}
+	bad := map[backup.Hash]bool{c.Segments[4].Hash: true, c.Segments[7].Hash: true}
+	if plan, err := c.Plan(backup.Target{}, func(h backup.Hash) bool { return bad[h] }); err != nil || plan.End.Index != 100 {
+		t.Errorf("%v", err)
+	}
+	for overlaps, say := range map[int]bool{60: false, 70: true} {
+		p := newPlace(t)
+		p.base(old, 0)
+		for i := range overlaps {
+			p.log(old, max(1, 10*i-1), 10*i+10)
+		}
+		p.catalog.Sort()
+		c, err := p.catalog.History(old.head(10 * overlaps).Point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Plan(backup.Target{}, func(backup.Hash) bool { return false })
+		if say != (err != nil) || say && !bytes.Contains(fmt.Append(nil, err), []byte("64 overlaps of segments")) {
+			t.Errorf("%d overlaps: %v", overlaps, err)
 		}
 	}
 }
