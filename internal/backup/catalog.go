@@ -36,9 +36,10 @@ type Catalog struct {
 	Cut bool
 
 	// links are claims of names that were compared with what the objects hold: whether the segment goes through the state.
-	links  map[linked]bool
-	chosen bool          // History made it: all is of one history
-	proved map[Hash]bool // bases that are of it by their names
+	links    map[linked]bool
+	chosen   bool          // History made it: all is of one history
+	proved   map[Hash]bool // bases that are of it by their names
+	overlaps int           // at which History searched, or would have
 }
 
 // Add adds an object of the cluster. A name of another kind is counted. An error means that there are too many.

@@ -8,151 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Stray is the end of a segment that no other segment continues by its name, though one of a line has its entry. Either that
-// one goes through it (Link), as after two members shipped at once, or the place has two histories.
-type Stray struct {
-	Link
-	End   Head
-	Parts consensus.Index // the states up to this one are of both
-	time  int64           // of the first state after it, about
-}
-
-// line are segments that follow each other, in the order of the log.
-type line struct {
-	segments []*Stored
-	points   map[Point]bool // at which they begin and end
-}
-
-// over returns the segment that has an entry; nil: none does.
-func (l *line) over(index consensus.Index) *Stored {
-	i, _ := slices.BinarySearchFunc(l.segments, index, func(s *Stored, index consensus.Index) int {
-		return cmp.Compare(s.End.Index, index)
-	})
-	if i == len(l.segments) || l.segments[i].First > index {
-		return nil
-	}
-	return l.segments[i]
-}
-
-// joints are where segments begin and end.
-type joints struct {
-	ends   map[Point]int // a segment that ends there
-	starts map[Point]bool
-	steps  int // that a search for strays may take
-}
-
-func (c *Catalog) joints() *joints {
-	j := &joints{ends: map[Point]int{}, starts: map[Point]bool{}}
-	for i := range c.Segments {
-		s := &c.Segments[i]
-		if _, known := j.ends[s.End]; !known {
-			j.ends[s.End] = i
-		}
-		j.starts[s.Start()] = true
-	}
-	return j
-}
-
-// lineTo returns the line of segments that leads to a point, each of which continues the one before by its name, and others
-// after it.
-func (c *Catalog) lineTo(j *joints, at Point, then []Stored) *line {
-	l := &line{points: map[Point]bool{at: true}}
-	for i, found := j.ends[at]; found; i, found = j.ends[at] {
-		l.segments = append(l.segments, &c.Segments[i])
-		at = c.Segments[i].Start()
-		l.points[at] = true
-	}
-	slices.Reverse(l.segments)
-	for i := range then {
-		l.segments = append(l.segments, &then[i])
-		l.points[then[i].End] = true
-	}
-	return l
-}
-
-// lineOf returns the line of a plan, with what is before its base.
-func (c *Catalog) lineOf(j *joints, p *Plan) *line {
-	then := append(slices.Clip(p.Segments), p.rest...)
-	at := p.Base.Point
-	if len(then) > 0 {
-		at = then[0].Start()
-	}
-	l := c.lineTo(j, at, then)
-	l.points[p.Base.Point] = true
-	return l
-}
-
-// MaxStrays bounds the ends that are looked at beside a line: where a place has more, one more is returned.
-const MaxStrays = 1024
-
-// straysOf returns the ends that a line leaves out, of an epoch and later ones, if they matter.
-func (c *Catalog) straysOf(j *joints, l *line, epoch uint64, matters func(*Stray) bool) (strays []Stray) {
-	j.steps = 4 * (len(c.Segments) + MaxStrays)
-	for i := range c.Segments {
-		s := &c.Segments[i]
-		if s.Epoch < epoch || j.starts[s.End] || l.points[s.End] {
-			continue
-		}
-		if stray := (Stray{End: s.Head()}); c.stray(j, l, s, &stray) && matters(&stray) {
-			strays = append(strays, stray)
-		}
-		if len(strays) > MaxStrays {
-			break
-		}
-	}
-	return strays
-}
-
-// stray finds out where the segments that lead to an end leave a line; false if they have no entry of it.
-func (c *Catalog) stray(j *joints, l *line, end *Stored, stray *Stray) bool {
-	if over := l.over(end.End.Index); over != nil {
-		stray.Link = Link{Segment: over, At: end.Head(), Of: end}
-	}
-	last := (*Stored)(nil)
-	if n := len(l.segments); n > 0 {
-		last = l.segments[n-1]
-	}
-	for s := end; ; {
-		if stray.Segment == nil && last != nil && s.First <= last.End.Index && last.End.Index < s.End.Index {
-			stray.Link = Link{Segment: s, At: last.Head(), Of: last} // it goes further than the line
-		}
-		stray.Parts, stray.time = s.First-1, s.Time
-		before, known := j.ends[s.Start()]
-		if !known || l.points[s.Start()] {
-			return stray.Segment != nil
-		}
-		if j.steps--; j.steps < 0 { // somebody made it up: it is taken to leave the line at the beginning
-			stray.Parts = 0
-			return stray.Segment != nil
-		}
-		s = &c.Segments[before]
-	}
-}
-
-// Strays returns the ends beside the line of a plan that may be of another history, if the state of the plan would be another
-// one there. Histories of former epochs are none of them: recoveries ended these.
-func (c *Catalog) Strays(p *Plan) []Stray {
-	j := c.joints()
-	l := c.lineOf(j, p)
-	epoch := p.Base.Epoch
-	if n := len(l.segments); n > 0 {
-		epoch = max(epoch, l.segments[n-1].Epoch)
-	}
-	return c.straysOf(j, l, epoch, func(s *Stray) bool {
-		return p.End.Index > s.Parts || p.Target.Time != 0 && s.time <= p.Target.Time
-	})
-}
-
-// Ends returns the ends beside the line of the newest state, of all epochs, that may be of another history.
-func (c *Catalog) Ends() (newest Head, ends []Stray) {
-	newest, found := c.Newest()
-	if !found {
-		return newest, nil
-	}
-	j := c.joints()
-	return newest, c.straysOf(j, c.lineTo(j, newest.Point, nil), 0, func(*Stray) bool { return true })
-}
-
 // Beside says why a plan from which nothing leads on to the newest state may be of a history that was given up.
 func (c *Catalog) Beside(p *Plan) error {
 	if p.lives || c.chosen {
@@ -162,7 +17,7 @@ func (c *Catalog) Beside(p *Plan) error {
 	if end.Epoch < p.Newest.Epoch {
 		return &EndedError{Target: p.Target, End: end, Newest: p.Newest}
 	}
-	l := c.lineTo(c.joints(), p.Newest.Point, nil)
+	l := c.lineTo(c.joints(never), p.Newest.Point, nil)
 	if len(l.segments) > 0 && l.segments[0].First <= p.End.Index {
 		return &HistoriesError{Target: p.Target, Ends: []Head{p.Newest, end}}
 	}
@@ -177,50 +32,86 @@ func (c *Catalog) Unproved(p *Plan) bool {
 	return c.chosen && !c.proved[p.Base.Hash] && len(p.Segments)+len(p.rest) == 0
 }
 
-// mostRoots bounds the searches of History for segments that lead to the first one of a line.
-const mostRoots = 64
+// mostOverlaps bounds the searches of History for segments that lead to the first one of a line from within.
+const mostOverlaps = 64
+
+// tracing is History at work.
+type tracing struct {
+	*Catalog
+	joints   *joints
+	end      Point
+	epoch    uint64
+	taken    []bool // by segment
+	points   map[Point]bool
+	roads    []Point // from which nobody went back yet
+	overlaps int     // that were searched
+}
+
+func (t *tracing) take(i int) {
+	t.taken[i] = true
+	for _, at := range []Point{t.Segments[i].Start(), t.Segments[i].End} {
+		if !t.points[at] {
+			t.points[at] = true
+			t.roads = append(t.roads, at)
+		}
+	}
+}
+
+// back takes all segments that end with a state: the sum proves that they are of its history. If none does, it takes those that
+// go through the state as far as names tell.
+func (t *tracing) back(at Point) {
+	i, found := t.joints.ends[at]
+	if !found {
+		t.within(at)
+		return
+	}
+	for ; i >= 0; i = t.joints.same[i] {
+		t.take(i)
+	}
+}
+
+func (t *tracing) within(at Point) {
+	if at == t.end || at.Index == 0 {
+		return
+	}
+	t.overlaps++
+	for i := range t.Segments {
+		s := &t.Segments[i]
+		if t.overlaps > mostOverlaps || s.First > at.Index {
+			break
+		}
+		if !t.taken[i] && at.Index < s.End.Index && s.End.Index < t.end.Index && s.Epoch <= t.epoch {
+			t.take(i)
+		}
+	}
+}
 
 // History returns what the catalog has of the history that leads to a state: its bases and segments, and notes. The state is
-// one that a segment or a base ends with.
+// one that a segment or a base ends with. Plans say if more segments overlap than it searches.
 func (c *Catalog) History(end Point) (*Catalog, error) {
-	j := c.joints()
+	j := c.joints(never)
 	epoch, found := c.epochOf(j, end)
 	if !found {
 		return nil, fmt.Errorf("no object of cluster %v ends with the state %s: `quorate backup list` shows those with which "+
 			"histories end", c.Cluster, PointName(end))
 	}
-	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
-		proved: map[Hash]bool{}}
-	taken := map[int]bool{}
-	points := map[Point]bool{end: true}
-	roots := []Point{end}
-	for n := 0; n < len(roots) && n < mostRoots; n++ {
-		at := roots[n]
-		for i, found := j.ends[at]; found && !taken[i]; i, found = j.ends[at] {
-			taken[i] = true
-			at = c.Segments[i].Start()
-			points[at] = true
-		}
-		for i := range c.Segments { // the first one goes on from within others, as far as names tell
-			s := &c.Segments[i]
-			if s.First > at.Index {
-				break
-			}
-			if !taken[i] && at.Index < s.End.Index && s.End.Index < end.Index && s.Epoch <= epoch && at != end {
-				taken[i] = true
-				points[s.End], points[s.Start()] = true, true
-				roots = append(roots, s.Start())
-			}
-		}
+	t := &tracing{Catalog: c, joints: j, end: end, epoch: epoch, taken: make([]bool, len(c.Segments)),
+		points: map[Point]bool{end: true}, roads: []Point{end}}
+	for len(t.roads) > 0 {
+		at := t.roads[0]
+		t.roads = t.roads[1:]
+		t.back(at)
 	}
+	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
+		proved: map[Hash]bool{}, overlaps: t.overlaps}
 	for i := range c.Segments {
-		if taken[i] {
+		if t.taken[i] {
 			of.Segments = append(of.Segments, c.Segments[i])
 		}
 	}
 	within := of.within()
 	for i := range c.Bases {
-		if b := &c.Bases[i]; points[b.Point] {
+		if b := &c.Bases[i]; t.points[b.Point] {
 			of.proved[b.Hash] = true
 			of.Bases = append(of.Bases, *b)
 		} else if b.Index < end.Index && b.Epoch <= epoch && within(b.Index) {

@@ -37,7 +37,7 @@ func TestCatalog_Plan_hostile(t *testing.T) {
 		c.Bases = []backup.Base{{BaseName: backup.BaseName{Cluster: 7}}}
 		c.Sort()
 		began := time.Now()
-		plan, err := c.Plan(backup.Target{Index: last}, func(backup.Hash) bool { return false })
+		plan, err := c.Plan(backup.Target{Index: last}, none)
 		if err != nil || plan.End.Index < last {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
@@ -45,7 +45,8 @@ func TestCatalog_Plan_hostile(t *testing.T) {
 			t.Errorf("%s: a plan took %v", name, took)
 		}
 		began = time.Now()
-		if strays := c.Strays(plan); len(strays) > backup.MaxStrays+1 || time.Since(began) > 20*time.Second {
+		strays, _ := c.Strays(plan, none)
+		if len(strays) > backup.MaxStrays+1 || time.Since(began) > 20*time.Second {
 			t.Errorf("%s: %d ends beside it, after %v", name, len(strays), time.Since(began))
 		}
 		began = time.Now()
@@ -73,14 +74,16 @@ func TestCatalog_Strays_hostile(t *testing.T) {
 	}
 	c.Sort()
 	began := time.Now()
-	plan, err := c.Plan(backup.Target{}, func(backup.Hash) bool { return false })
+	plan, err := c.Plan(backup.Target{}, none)
 	if err != nil {
 		t.Fatal(err)
 	}
 	planned := time.Since(began)
 	began = time.Now()
-	strays := c.Strays(plan)
+	strays, _ := c.Strays(plan, none)
 	if took := time.Since(began); len(strays) != backup.MaxStrays+1 || took > 200*planned {
 		t.Errorf("%d ends, after %v; a plan took %v", len(strays), took, planned)
 	}
 }
+
+func none(backup.Hash) bool { return false }

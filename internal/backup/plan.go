@@ -113,6 +113,9 @@ func (p *Plan) Doubts() (doubts []Link) {
 	return doubts
 }
 
+// Links returns all links of a plan, and of what leads on from its end, that names do not prove.
+func (p *Plan) Links() []Link { return p.links }
+
 // LineEnd is the last state to which the base of a plan leads, by the segments of the plan and those that continue them.
 func (p *Plan) LineEnd() Head {
 	if n := len(p.rest); n > 0 {
@@ -154,7 +157,7 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	newest, found := c.Newest()
 	if !found || len(c.Bases) == 0 {
 		return nil, &UnreachableError{Target: target, Kept: c.Kept,
-			Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
+			Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster) + c.unsearched()}
 	}
 	var best, other *Plan
 	for i := len(c.Bases) - 1; i >= 0; i-- {
@@ -203,7 +206,17 @@ func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool
 				Time(g.Time))
 		}
 	}
+	e.Why += c.unsearched()
 	return e
+}
+
+// unsearched says that History left out what may lead to the target.
+func (c *Catalog) unsearched() string {
+	if c.overlaps <= mostOverlaps {
+		return ""
+	}
+	return fmt.Sprintf("; of the history that was chosen, what is before %d overlaps of segments was not looked at: --history "+
+		"with an earlier state of it looks further", mostOverlaps)
 }
 
 // reaches reports whether a plan ends with the target, or with the last state that there is before it.

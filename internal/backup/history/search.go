@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
@@ -44,20 +45,24 @@ func (s *Search) leave(object backup.Hash) {
 	s.bad[object] = true
 }
 
+func (s *Search) damaged(object backup.Hash) bool { return s.bad[object] }
+
 // Found returns all damage that was found.
 func (s *Search) Found() []error { return s.found }
 
 // Plan returns the next plan. The error has all damage that was found; a backup.UnreachableError is in it if no plan is left.
 func (s *Search) Plan(ctx context.Context) (*backup.Plan, error) {
 	for {
-		plan, err := s.Catalog.Plan(s.Target, func(h backup.Hash) bool { return s.bad[h] })
+		plan, err := s.Catalog.Plan(s.Target, s.damaged)
 		if err == nil && s.OneHistory {
 			var again bool
 			if again, err = s.lead(ctx, plan); again {
 				continue
 			}
 			if err == nil && !s.Catalog.Chosen() {
-				err = s.sole(ctx, plan)
+				if again, err = s.sole(ctx, plan); again {
+					continue
+				}
 			}
 		}
 		if err != nil {
@@ -74,9 +79,104 @@ func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err erro
 		s.leave(p.Base.Hash)
 		return true, nil
 	}
-	doubts := p.Doubts()
-	for i := range doubts {
-		through, err := s.through(ctx, &doubts[i])
+	if again, err = s.compare(ctx, p.Doubts()); again || err != nil {
+		return again, err
+	}
+	large := (*backup.TooLargeError)(nil)
+	again, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
+	if errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large) {
+		err = nil // a restore finds that out
+	}
+	return again, err
+}
+
+// sole returns an error if a plan's state is one of two that the place has; again is true if damage was found that makes
+// another plan.
+func (s *Search) sole(ctx context.Context, p *backup.Plan) (again bool, err error) {
+	if err := s.Catalog.Beside(p); err != nil {
+		return false, err
+	}
+	ends, bases := s.Catalog.Strays(p, s.damaged)
+	if len(ends) > backup.MaxStrays {
+		return false, fmt.Errorf("more than %d segments at the place end beside the others: two members shipped at once very "+
+			"often, or somebody else writes there. Name the history that is meant: --history %s", backup.MaxStrays,
+			backup.PointName(p.LineEnd().Point))
+	}
+	found := len(s.found)
+	for _, strays := range [][]backup.Stray{ends, bases} {
+		for i := range strays {
+			apart, err := s.apart(ctx, &strays[i])
+			switch {
+			case err != nil:
+				return false, err
+			case len(s.found) > found:
+				return true, nil
+			case apart:
+				return false, &backup.HistoriesError{Target: s.Target, Ends: []backup.Head{p.LineEnd(), strays[i].End}}
+			}
+		}
+	}
+	return false, nil
+}
+
+// Ends returns the states with which the histories of the catalog end: the newest one, and those of which it is not known that
+// the newest one continues them.
+func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
+	latest, err := s.latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newest, strays, bases := s.Catalog.Ends(latest, s.damaged)
+	all := []backup.Head{newest}
+	var others []*backup.Stray
+	for i := range strays[:min(len(strays), backup.MaxStrays)] {
+		apart, err := s.apart(ctx, &strays[i])
+		if err != nil {
+			return nil, err
+		}
+		if apart {
+			all, others = append(all, strays[i].End), append(others, &strays[i])
+		}
+	}
+	for i := range bases {
+		if slices.ContainsFunc(others, func(o *backup.Stray) bool { return o.Covers(bases[i].End.Index) }) {
+			continue
+		}
+		apart, err := s.apart(ctx, &bases[i])
+		if err != nil {
+			return nil, err
+		}
+		if apart {
+			all = append(all, bases[i].End)
+		}
+	}
+	return all, nil
+}
+
+// latest returns the plan for the latest state, whose links were compared, as far as they can be read; nil: nothing leads
+// there.
+func (s *Search) latest(ctx context.Context) (*backup.Plan, error) {
+	for {
+		p, err := s.Catalog.Plan(backup.Target{}, s.damaged)
+		if err != nil {
+			return nil, nil
+		}
+		again, err := s.compare(ctx, p.Links())
+		switch {
+		case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+			return p, nil
+		case err != nil:
+			return nil, err
+		case !again:
+			return p, nil
+		}
+	}
+}
+
+// compare compares links with what the segments hold, until one is found that makes another plan.
+func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, err error) {
+	for i := range links {
+		through, err := s.through(ctx, &links[i])
 		damage := (*damage)(nil)
 		switch {
 		case errors.As(err, &damage) && ctx.Err() == nil:
@@ -91,60 +191,48 @@ func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err erro
 	return false, nil
 }
 
-// sole returns an error if a plan's state is one of two that the place has.
-func (s *Search) sole(ctx context.Context, p *backup.Plan) error {
-	if err := s.Catalog.Beside(p); err != nil {
-		return err
-	}
-	strays := s.Catalog.Strays(p)
-	for i := range strays {
-		if i == backup.MaxStrays {
-			return fmt.Errorf("more than %d segments at the place end beside the others: two members shipped at once very "+
-				"often, or somebody else writes there. Name the history that is meant: --history %s", backup.MaxStrays,
-				backup.PointName(p.LineEnd().Point))
-		}
-		apart, err := s.apart(ctx, &strays[i].Link)
-		if err != nil {
-			return err
-		}
-		if apart {
-			return &backup.HistoriesError{Target: s.Target, Ends: []backup.Head{p.LineEnd(), strays[i].End}}
+// apart reports whether a stray is not known to be of the history of the line beside it, or of one that is the same up to what
+// is asked for. A segment for which an identity is missing, and a base that is damaged, say nothing.
+func (s *Search) apart(ctx context.Context, stray *backup.Stray) (bool, error) {
+	if !stray.Apart() {
+		if apart, err := s.parted(ctx, stray.Link); !apart || err != nil {
+			return false, err
 		}
 	}
-	return nil
+	for i := range stray.Others {
+		if apart, err := s.parted(ctx, stray.Others[i]); !apart || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
-// Ends returns the states with which the histories of the catalog end: the newest one, and those of which it is not known that
-// the newest one continues them.
-func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
-	newest, strays := s.Catalog.Ends()
-	ends := []backup.Head{newest}
-	for i := range strays[:min(len(strays), backup.MaxStrays)] {
-		apart, err := s.apart(ctx, &strays[i].Link)
-		if err != nil {
-			return nil, err
+// parted reports whether the state of a link is not known to be of the segment's history. Another segment of the same range
+// takes the place of one that is damaged.
+func (s *Search) parted(ctx context.Context, l backup.Link) (bool, error) {
+	for {
+		link, whole := s.Catalog.Whole(l, s.damaged)
+		if !whole {
+			return true, nil
 		}
-		if apart {
-			ends = append(ends, strays[i].End)
+		through, err := s.through(ctx, &link)
+		damage, large := (*damage)(nil), (*backup.TooLargeError)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case errors.As(err, &damage):
+			s.Leave(damage.object, damage.err)
+			if link.Base != nil && damage.object == link.Base.Hash {
+				return false, nil
+			}
+			continue
+		case errors.As(err, &large):
+			return true, nil
+		case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+			return false, nil
 		}
+		return !through, err
 	}
-	return ends, nil
-}
-
-// apart reports whether the state of a link is not known to be of the segment's history. A segment for which an identity is
-// missing says nothing.
-func (s *Search) apart(ctx context.Context, l *backup.Link) (bool, error) {
-	through, err := s.through(ctx, l)
-	damage, large := (*damage)(nil), (*backup.TooLargeError)(nil)
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case errors.As(err, &damage), errors.As(err, &large):
-		return true, nil
-	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-		return false, nil
-	}
-	return !through, err
 }
 
 // through reports whether the segment of a link goes through its state, and notes it.
@@ -205,6 +293,9 @@ func sumAt(s *backup.Segment, index consensus.Index) (sum uint64, has bool) {
 // segment reads a segment.
 func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Segment, error) {
 	name := stored.String()
+	if stored.Set != 0 && s.Open == nil {
+		return nil, of(stored.Hash, name, backup.ErrSealed)
+	}
 	if s.ObjectBytes > 0 && stored.Size > s.ObjectBytes {
 		return nil, of(stored.Hash, name, &backup.TooLargeError{Bytes: stored.Size, Most: s.ObjectBytes})
 	}
