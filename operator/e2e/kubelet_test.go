@@ -292,7 +292,8 @@ func (g *ground) start(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, for
 	p := &proc{done: make(chan struct{}), host: objects.Host(clusterOf(pod), pod.Labels[objects.LabelMember]), since: time.Now()}
 	if former == nil {
 		g.next++
-		p.address = fmt.Sprintf("127.77.%d.%d", g.next/200, 1+g.next%200)
+		// another process of tests beside this one has other addresses
+		p.address = fmt.Sprintf("127.%d.%d.%d", 64+os.Getpid()%128, g.next/200, 1+g.next%200)
 	} else {
 		p.address = former.address
 		g.restarts++
