@@ -134,7 +134,7 @@ operator:
 		ln -s $$made/kube-apiserver $$assets/kube-apiserver; $(GO) build -trimpath -o $$assets/etcd ./cmd/quorate; \
 		cd operator; $(GO) vet ./...; KUBEBUILDER_ASSETS=$$assets $(GO) test -count=1 -v -timeout 20m ./...
 
-# Thirty clusters of one operator at once, ninety members on this machine, and what they take: six minutes, and what `make operator`
+# Thirty clusters of one operator at once, ninety members on this machine, and what they take: four minutes, and what `make operator`
 # builds. `make operator-thirty CLUSTERS=10` makes ten. Wants root, and 4 GiB that are free.
 CLUSTERS ?= 30
 operator-thirty:
