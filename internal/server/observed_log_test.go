@@ -15,8 +15,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
-// Ensure that a member tells where its log ends, by term and index, as its directory says it once it is stopped: after the loss of
-// a quorum survivors are compared by it.
+// Ensure that a member tells where its log ends, by term and index, as its directory says it once it is stopped: after the loss
+// of a quorum survivors are compared by it.
 func TestServer_observedLog(t *testing.T) {
 	m := newSealed(t)
 	var told *quoratepb.ObservedCore
@@ -56,7 +56,8 @@ func TestServer_observedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if uint64(disk.Last.Term) != told.GetLastTerm() || uint64(disk.Last.Index) < told.GetLastIndex() {
-		t.Errorf("it told of term %d, entry %d, and its directory ends at %+v", told.GetLastTerm(), told.GetLastIndex(), disk.Last)
+		t.Errorf("it told of term %d, entry %d, and its directory ends at %+v", told.GetLastTerm(), told.GetLastIndex(),
+			disk.Last)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestJoin_set(t *testing.T) {
 }
 
 // TestJoin_setFoundersLost takes the disks of all founders at once from a set that has grown to five. They found no second
-// cluster beside the members that joined, whether these are a majority or not; where they are, each founder comes back by a reset.
+// cluster beside the members that joined, whether these are a majority or not. If they are, each founder comes back by a reset.
 func TestJoin_setFoundersLost(t *testing.T) {
 	t.Parallel()
 	for _, founders := range []int{2, 3} {
