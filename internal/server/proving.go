@@ -70,8 +70,8 @@ func tooLittleToProve(share int64) error {
 func (s *Server) startProver(context.Context, Options) error {
 	own := &s.data.Identity
 	parts := divideProof(s.budgets.Proof)
-	proves := prover.New(prover.Options{Cluster: own.Cluster, Member: own.Member, Row: s.backupRow, Propose: s.member.Propose,
-		Open: s.placeOpener(parts.place, nil), FS: s.disk.fs,
+	proves := prover.New(prover.Options{Cluster: own.Cluster, Epoch: uint64(own.Epoch.Number), Member: own.Member,
+		Row: s.backupRow, Propose: s.member.Propose, Open: s.placeOpener(parts.place, nil), FS: s.disk.fs,
 		Dir: filepath.Join(s.cfg.Storage.DataDir, memberDir, snapshot.WorkDir, "proved"),
 		OpenEngine: func(dir string, fatal func(error)) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, Paced: true, OnFatal: fatal,

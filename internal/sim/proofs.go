@@ -125,7 +125,8 @@ func (p *prover) prove(op *attempt.Op) {
 	}
 	to, _ := b.delay(h.run.Now(), at)
 	h.after(to, func() {
-		c, err := fetch.Recent(context.Background(), store, clusterID, op.After(), op.Most(), 0)
+		epoch := uint64(h.proc.Data.Identity.Epoch.Number)
+		c, err := fetch.Recent(context.Background(), store, clusterID, epoch, op.After(), op.Most(), 0)
 		if err != nil {
 			end(nil, err)
 			return

@@ -175,7 +175,8 @@ func (s *shipper) open(op *turns.Op) {
 		if !known {
 			return func() { opened(nil, turns.ErrNotFollowed) }
 		}
-		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, backup.Hash{}, applied.Index, 0)
+		epoch := uint64(s.h.proc.Data.Identity.Epoch.Number)
+		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, epoch, backup.Hash{}, applied.Index, 0)
 		return func() { opened(catalog, err) }
 	})
 }

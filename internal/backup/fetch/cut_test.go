@@ -42,9 +42,28 @@ func TestRecent_cut(t *testing.T) {
 		all = append(all, s.String())
 	}
 	for n, cut := range map[int]bool{1 << 17: false, 1<<17 + 1: true} {
-		c, err := fetch.Recent(t.Context(), listed{names: all[:1+n]}, 7, backup.Hash{}, 1<<40, 1<<40)
+		c, err := fetch.Recent(t.Context(), listed{names: all[:1+n]}, 7, 1, backup.Hash{}, 1<<40, 1<<40)
 		if err != nil || c.Cut != cut || len(c.Segments) != 1<<17 || c.Segments[1<<17-1].First != consensus.Index(n+1) {
 			t.Errorf("%d segments: cut %v, %d, %v", n, c.Cut, len(c.Segments), err)
 		}
+	}
+}
+
+// Ensure that names of an epoch that has not begun, as many as anybody puts there, hide no segment of the log.
+func TestRecent_laterEpoch(t *testing.T) {
+	var all []string
+	for epoch, n := range []int{100, 2 * fetch.LeastSegments} {
+		base := backup.BaseName{Cluster: 7, Epoch: uint64(epoch), Point: backup.Point{Index: 1}}
+		all = append(all, base.String())
+		for i := range n {
+			s := backup.SegmentName{Cluster: 7, Epoch: uint64(epoch), First: consensus.Index(i + 2),
+				End: backup.Point{Index: consensus.Index(i + 2)}}
+			all = append(all, s.String())
+		}
+	}
+	slices.Sort(all)
+	c, err := fetch.Recent(t.Context(), listed{names: all}, 7, 0, backup.Hash{}, 1<<40, 0)
+	if err != nil || c.Cut || len(c.Bases) != 1 || len(c.Segments) != 100 || c.Segments[99].Epoch != 0 {
+		t.Errorf("%d bases, %d segments, cut: %v, %v", len(c.Bases), len(c.Segments), c.Cut, err)
 	}
 }

@@ -30,17 +30,16 @@ const LeastNameBytes = LeastSegments * nameBytes
 
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
 // hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory,
-// 24,576 at least and 131,072 at most. It is what a member needs
-// that ships or proves, whatever else the place has, or is filled with. Names that tell of a later entry than most are left
-// out: there is none yet, and they would hide the others. The catalog says if segments, or notes of gaps, were left out for a
-// bound (Cut).
+// 24,576 at least and 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or is
+// filled with. Names that tell of a later entry than most, or of a later epoch, are left out: there is none yet, and they would
+// hide the others. The catalog says if segments, or notes of gaps, were left out for a bound (Cut).
 func Recent(
-	ctx context.Context, store objects.Store, cluster consensus.ClusterID, from backup.Hash, most consensus.Index,
-	memory int64,
+	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, from backup.Hash,
+	most consensus.Index, memory int64,
 ) (*backup.Catalog, error) {
 	c, segments := &backup.Catalog{Cluster: cluster}, max(LeastSegments, min(int(memory/nameBytes), mostSegments))
 	list := func(prefix, after string, cut func()) error {
-		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); cut() })
+		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); leaveEpochs(c, epoch); cut() })
 	}
 	err := list(backup.BasePrefix, "", func() { c.Bases, _ = last(c.Bases, mostBases) })
 	if err != nil {
@@ -90,6 +89,12 @@ func leaveOut(c *backup.Catalog, most consensus.Index) {
 	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index > most })
 	c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool { return s.End.Index > most })
 	c.Gaps = slices.DeleteFunc(c.Gaps, func(g backup.GapName) bool { return g.After > most })
+}
+
+// leaveEpochs leaves out what is of epochs later than one.
+func leaveEpochs(c *backup.Catalog, epoch uint64) {
+	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Epoch > epoch })
+	c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool { return s.Epoch > epoch })
 }
 
 // last cuts a list to its last elements. One that grows gets room for all that it may have and a page, once: append would hold

@@ -33,6 +33,8 @@ type Found struct {
 	Own     func(consensus.Index) (sum uint64, known bool)
 	Secrets []backup.Secret // of the sets of recipients that the cluster knows of
 	Known   []kv.BackupBase // that members reported: no others are continued; empty: all are
+	// Restorable is the last entry that members reported as one that can be restored; zero: none was.
+	Restorable consensus.Index
 }
 
 // ahead is how far the clock of another member may be ahead, in milliseconds.
@@ -87,7 +89,8 @@ func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set
 }
 
 // end is the last entry that can be restored. It may be of a member whose clock is far ahead of this one's, which is not
-// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more.
+// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more. Segments of a list that was cut
+// count up to what members reported: bases that lead to them may be left out, and others, that lead nowhere, may be made up.
 func (f *Found) end() (end consensus.Index) {
 	c := f.believed(math.MaxInt64)
 	for i := range c.Bases {
@@ -97,8 +100,8 @@ func (f *Found) end() (end consensus.Index) {
 		}
 	}
 	for i := range c.Segments {
-		if f.Catalog.Cut { // bases that lead to them may be left out
-			end = max(end, c.Segments[i].End.Index)
+		if f.Catalog.Cut {
+			end = max(end, min(c.Segments[i].End.Index, f.Restorable))
 		}
 	}
 	return end

@@ -100,6 +100,15 @@ func TestBegin_cut(t *testing.T) {
 	if p := s.Progress(); p.Gaps > 0 || p.Lost || p.Restorable.Index != 0 {
 		t.Errorf("got %+v", p)
 	}
+	// Of names that may all be made up, those after what members reported make no gap smaller than it is.
+	c.Segments = []backup.Stored{segment(41, 60, 7), segment(61, 100, 7)}
+	for restorable, lost := range map[consensus.Index]consensus.Index{0: 10, 55: 55, 70: 70, 100: 100} {
+		forged := *found
+		forged.Own, forged.Restorable = func(consensus.Index) (uint64, bool) { return 0, false }, restorable
+		if at := ship.Begin(&forged); at.Applied != 100 || at.Lost != lost {
+			t.Errorf("restorable to %d: %+v", restorable, at)
+		}
+	}
 	c.Cut = false
 	if at := ship.Begin(found); at.Lost != 10 {
 		t.Errorf("a list that is whole: %+v", at)

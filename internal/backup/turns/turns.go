@@ -301,7 +301,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 		return
 	}
 	start := ship.Begin(&ship.Found{Catalog: catalog, Applied: last.Index, Now: now.UnixMilli(), Own: m.feed.Sum,
-		Secrets: secrets(&m.row.Policy), Known: m.row.Known})
+		Secrets: secrets(&m.row.Policy), Known: m.row.Known, Restorable: consensus.Index(m.row.Progress.Restorable.Index)})
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}

@@ -27,6 +27,7 @@ import (
 // Options are what a Prover works on.
 type Options struct {
 	Cluster consensus.ClusterID
+	Epoch   uint64 // of the cluster
 	Member  consensus.MemberID
 	// Row returns the row of the backup, as this member has applied it.
 	Row func() *kv.BackupRow
@@ -177,7 +178,7 @@ func (p *Prover) look(ctx context.Context, op *attempt.Op) (*prove.Proof, error)
 		}
 		return ctx.Err()
 	}}
-	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, op.After(), op.Most(), p.options.NameBytes)
+	catalog, err := fetch.Recent(ctx, store, p.options.Cluster, p.options.Epoch, op.After(), op.Most(), p.options.NameBytes)
 	switch {
 	case err != nil:
 		return nil, err

@@ -228,7 +228,7 @@ func (s *Shipper) list(ctx context.Context, store objects.Store) (*backup.Catalo
 	if !known {
 		return nil, turns.ErrNotFollowed
 	}
-	return fetch.Recent(ctx, store, s.options.Cluster, backup.Hash{}, applied.Index, s.options.NameBytes)
+	return fetch.Recent(ctx, store, s.options.Cluster, s.options.Epoch, backup.Hash{}, applied.Index, s.options.NameBytes)
 }
 
 func (s *Shipper) report(ctx context.Context, command *kv.Command) error {
