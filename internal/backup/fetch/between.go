@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log. What is of a later entry than most is left out.
+// Marks lists the bases of a cluster, the last 1024, and notes, without the log. Names that tell of a later entry than most are
+// left out.
 func Marks(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, most consensus.Index,
 ) (*backup.Catalog, error) {
@@ -36,7 +36,7 @@ func Marks(
 func Between(
 	ctx context.Context, store objects.Store, begin, from, to *backup.Base, memory int64,
 ) (segments []backup.Stored, cut bool, err error) {
-	c, most := &backup.Catalog{Cluster: to.Cluster}, max(LeastSegments, min(int(memory/nameBytes), mostSegments))
+	c, most := &backup.Catalog{Cluster: to.Cluster}, segmentsIn(memory)
 	name := func(epoch uint64, first consensus.Index) string {
 		return fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(to.Cluster), epoch, uint64(first))
 	}
@@ -53,17 +53,4 @@ func Between(
 	})
 	c.Sort()
 	return c.Segments, cut, err
-}
-
-// through is a place of which lists end before a name.
-type through struct {
-	objects.Store
-	end string
-}
-
-// List implements objects.Store.
-func (t through) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
-	found, more, err := t.Store.List(ctx, prefix, after, limit)
-	n, _ := slices.BinarySearchFunc(found, t.end, func(i objects.Info, end string) int { return cmp.Compare(i.Name, end) })
-	return found[:n], more && n == len(found), err
 }

@@ -69,6 +69,25 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (*Proof, error) {
 	return begin(ctx, &o, c, nil, (*run).whole)
 }
 
+// Log returns the segments that lead from a base to the next one, sorted as those of a catalog. It is short if it leaves some
+// out for a bound.
+type Log func(from, to *backup.Base) (segments []backup.Stored, short bool, err error)
+
+// Compare compares the bases of a catalog, each with what the log makes of the one before it, and holds the log between two of
+// them only. The first one is believed. The catalog has no segments. The proof has no state; an error is as that of Run.
+func Compare(ctx context.Context, o Options, c *backup.Catalog, log Log) (*Proof, error) {
+	return begin(ctx, &o, c, log, func(r *run) error {
+		if len(r.catalog.Bases) == 0 {
+			return nil
+		}
+		err := r.compare(r.catalog.Bases)
+		if err == nil && r.differs {
+			err = errors.Join(r.proof.Damaged...)
+		}
+		return err
+	})
+}
+
 // begin begins a run, and ends it whatever it returns.
 func begin(ctx context.Context, o *Options, c *backup.Catalog, log Log, do func(*run) error) (_ *Proof, err error) {
 	if err := o.FS.RemoveAll(o.Dir); err != nil {
@@ -252,6 +271,18 @@ func (r *run) compare(bases []backup.Base) error {
 		r.passed(&bases[i])
 	}
 	return nil
+}
+
+// lists makes the log between two bases that of the catalog.
+func (r *run) lists(from, to *backup.Base) (short bool, err error) {
+	if r.log == nil {
+		return false, nil
+	}
+	own := *r.catalog
+	own.Segments = nil // before there are others: there is memory for those between two bases
+	r.catalog = &own
+	own.Segments, short, err = r.log(from, to)
+	return short, err
 }
 
 // passed makes a base the one at which the next proof begins, unless one before it was left out: damage is named again.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/attempt"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/base/env"
@@ -44,7 +45,8 @@ type Options struct {
 	Room func(bytes int64) error
 	// ObjectBytes is the memory for reading a manifest or a segment, one at a time.
 	ObjectBytes int64
-	// NameBytes is the memory for the names of the objects at the place, and for what is made of them: LeastNameBytes at least.
+	// NameBytes is the memory for the names of the objects at the place, and for what is made of them; zero:
+	// EnoughNameBytes.
 	NameBytes int64
 	// TooLittle is why this member has no memory for a proof; nil: it has.
 	TooLittle error
@@ -187,13 +189,68 @@ func (p *Prover) look(ctx context.Context, op *attempt.Op) (*prove.Proof, error)
 	}
 	p.worked = p.options.Clock.Now()
 	proof, err := p.proveEnd(ctx, op, store, l)
-	if l.catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < consensus.Index(op.Row.Progress.Restorable.Index)) {
+	reported := consensus.Index(op.Row.Progress.Restorable.Index)
+	if l.catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < reported) {
 		return nil, fmt.Errorf("%w (%v)", errCut, err) // err is no cause: it would be a verdict
 	}
 	if err != nil {
 		return nil, errors.Join(append(l.before.Damaged, err)...)
 	}
 	return l.complete(proof), nil
+}
+
+// list lists the end of the history. Where that has not the last base that was proven, there is no memory for all names since
+// then: the bases between are compared first, with the log between each two of them in memory.
+func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) (_ *listing, err error) {
+	l := &listing{after: op.After()}
+	for round := 1; ; round++ {
+		l.catalog = nil // there is memory for one
+		l.catalog, err = fetch.Recent(ctx, store, p.options.Cluster, l.after, op.Most(), p.options.NameBytes/nameTimes)
+		switch {
+		case err != nil:
+			return nil, err
+		case l.catalog.Cut && len(l.catalog.Bases) == 0:
+			return nil, fmt.Errorf("%w (this member listed %d, for more raise its --memory)", errCut, len(l.catalog.Segments))
+		case l.after == (backup.Hash{}) || hasBase(l.catalog, l.after):
+			return l, nil
+		}
+		marks, err := fetch.Marks(ctx, store, p.options.Cluster, op.Most())
+		if err != nil {
+			return nil, err
+		}
+		between(marks, l, op.Known)
+		n := len(marks.Bases)
+		if n < 2 {
+			return l, nil
+		}
+		last := marks.Bases[n-1].Hash
+		if round > mostRounds {
+			l.add(&prove.Proof{Base: marks.Bases[0], Left: n - 1}, last)
+			return l, nil
+		}
+		l.catalog = nil
+		found, err := p.compare(ctx, op, store, marks)
+		if err != nil {
+			return nil, err
+		}
+		l.add(found, last)
+	}
+}
+
+// compare compares the bases of a catalog.
+func (p *Prover) compare(ctx context.Context, op *attempt.Op, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
+	p.worked = p.options.Clock.Now()
+	begin := &c.Bases[0]
+	log := func(from, to *backup.Base) (segments []backup.Stored, short bool, err error) {
+		segments, short, err = fetch.Between(ctx, store, begin, from, to, p.options.NameBytes/nameTimes)
+		begin = from
+		n := len(segments)
+		segments = slices.DeleteFunc(segments, func(s backup.Stored) bool { return s.Size > p.options.ObjectBytes })
+		return segments, short || len(segments) < n, err
+	}
+	return p.guarded(ctx, op, store, op.After(), func(ctx context.Context, o prove.Options) (*prove.Proof, error) {
+		return prove.Compare(ctx, o, c, log)
+	})
 }
 
 // errCut is why a backup could not be proven of which a part was not looked at. Nothing that was found wrong is a verdict then.
