@@ -22,6 +22,9 @@ func proofs(b *quoratepb.ObservedBackup) []Finding {
 		return say(SlowerThanIs, "the backup was proven %s ago, although objects of it are damaged (%d): %s. Others replaced "+
 			"them. %s", span(tried), b.GetDamaged(), b.GetWhy(), remedy)
 	}
+	if tried != 0 && b.GetProven() && b.GetWhy() != "" {
+		return say(Advice, "the newest state of the backup was proven %s ago, and not all of it: %s", span(tried), b.GetWhy())
+	}
 	every := b.GetVerifySeconds() * 1000
 	age, late := b.GetProvenMs(), BackupProofOld(b.GetVerifySeconds(), encrypted)
 	text, severity := fmt.Sprintf("no restore of the backup was proven for %s", span(age)), SlowerThanIs

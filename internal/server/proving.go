@@ -8,7 +8,6 @@ import (
 	"sort"
 	"time"
 
-	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -30,25 +29,30 @@ type provingParts struct {
 	cache  int64 // of the blocks of one of two stores
 	census int64 // one of two counts of one of two stores
 	place  int64 // operations on the place
-	names  int64 // of the objects at the place
+	names  int64 // of the objects at the place, and what is made of them
 	object int64 // a manifest or a segment, as it is at the place and as it is read
 }
 
 const (
 	provingStores = 2
-	provingPart   = 8 // tables, caches, operations and names have one of so many parts each, and an object the rest
+	provingPart   = 8 // tables, caches and operations have one of so many parts each, an object and names the rest
 	leastTable    = 256 << 10
 	provingCensus = 64 << 10
 	// leastObject is about what a segment takes that has many small entries of one second.
 	leastObject = 1 << 20
+	// enoughObject is what names leave an object: about what is sealed at once, as it is read.
+	enoughObject = 4 << 20
+	leastNames   = 3 << 20 // 6144 names
 )
 
 // divideProof divides the share of a proof. Where that is little no memory is left for an object, and there is no proof.
 func divideProof(share int64) provingParts {
 	part := share / provingPart
 	p := provingParts{table: max(part/memory.MemTables, leastTable), cache: part / provingStores, census: provingCensus,
-		place: max(part, objectplace.LeastMemory), names: max(part, fetch.LeastNameBytes)}
-	p.object = share - p.place - p.names - memory.MemTables*p.table - provingStores*(p.cache+2*p.census)
+		place: max(part, objectplace.LeastMemory)}
+	rest := share - p.place - memory.MemTables*p.table - provingStores*(p.cache+2*p.census)
+	p.names = max(leastNames, min(rest-enoughObject, prover.EnoughNameBytes))
+	p.object = rest - p.names
 	return p
 }
 

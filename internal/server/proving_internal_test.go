@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/limits/memory"
 )
 
@@ -32,6 +33,9 @@ func TestDivideProof(t *testing.T) {
 				t.Errorf("of %d MiB: %v", limit>>20, refused)
 			}
 		}
+	}
+	if p := divideProof(memory.Divide(2 << 30).Proof); p.names != 512*fetch.LeastSegments {
+		t.Errorf("names have %d bytes of 2 GiB", p.names)
 	}
 	if err := tooLittleToProve(memory.Divide(memory.MinLimit).Proof); err == nil {
 		t.Error("the least member proves")

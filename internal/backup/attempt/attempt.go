@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -56,7 +59,8 @@ type Op struct {
 	Kind    Kind
 	Row     *kv.BackupRow // when the try began
 	Command kv.Command
-	Unknown int // of Report: bases at the place of which the cluster knows nothing
+	Unknown int  // of Report: bases at the place of which the cluster knows nothing
+	Again   bool // of Report: it was asked for before
 }
 
 // Most is the last entry that anything at the place may be of: no later one was reported.
@@ -103,6 +107,7 @@ type Machine struct {
 	until time.Time // of waiting and comparing
 	found *prove.Proof
 	proof kv.BackupProof // to be reported
+	said  bool           // the report was asked for
 }
 
 // New returns a Machine that rests.
@@ -239,13 +244,14 @@ func (m *Machine) otherEnd() bool {
 // end reports how the try ended.
 func (m *Machine) end(proof kv.BackupProof) {
 	proof.At, proof.Took = m.now.UnixMilli(), max(0, m.now.Sub(m.began).Milliseconds())
-	m.phase, m.proof = reporting, proof
+	m.phase, m.proof, m.said = reporting, proof, false
 	m.report()
 }
 
 func (m *Machine) report() {
 	op := Op{Kind: Report, Row: m.of, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupProved, Turn: m.of.Proofs.Number,
-		Member: uint64(m.config.Member), Proof: m.proof}}}
+		Member: uint64(m.config.Member), Proof: m.proof}}, Again: m.said}
+	m.said = true
 	if m.found != nil {
 		op.Unknown = m.found.Unknown
 	}
@@ -273,8 +279,16 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 	proof := kv.BackupProof{Proven: true, Point: kv.BackupPoint{Index: uint64(found.At.Index), Revision: found.At.Revision,
 		Time: found.At.Time}, Bases: uint64(found.Bases), Entries: uint64(found.Entries), Base: found.Base.Hash,
 		Damaged: uint64(len(found.Damaged))}
+	var why []string
 	if len(found.Damaged) > 0 {
-		proof.Why = cut(found.Damaged[0].Error())
+		why = append(why, found.Damaged[0].Error())
+	}
+	if found.Left > 0 { // first: the other text may be long
+		why = slices.Insert(why, 0, plural.Of(found.Left, "base")+" not compared with the log: more segments lead "+
+			"there than this member lists, or larger ones; raise its --memory")
+	}
+	if len(why) > 0 {
+		proof.Why = cut(strings.Join(why, "; "))
 	}
 	return proof
 }

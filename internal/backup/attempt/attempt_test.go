@@ -149,3 +149,21 @@ func TestMachine_encrypted(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Ensure that a proof which is not whole says how many bases were not compared, beside what is damaged.
+func TestMachine_left(t *testing.T) {
+	r := newRig(t)
+	found := proof(20, 5)
+	found.Left = 2
+	r.proves(time.Second, found, nil)
+	if got := r.reports(0); !got.Proven || !strings.HasPrefix(got.Why, "2 bases not compared with the log") || got.Damaged != 0 {
+		t.Errorf("got %+v", got)
+	}
+	r = newRig(t)
+	found.Damaged = []error{errDamage}
+	r.proves(time.Second, found, nil)
+	r.proves(6*time.Second, found, nil)
+	if got := r.reports(0); !strings.HasPrefix(got.Why, "2 bases not compared") || !strings.Contains(got.Why, "log/x") || got.Damaged != 1 {
+		t.Errorf("with damage: %+v", got)
+	}
+}

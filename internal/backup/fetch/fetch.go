@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"crypto/sha256"
@@ -99,6 +100,19 @@ func list(
 		more = rest && len(infos) > 0
 	}
 	return nil
+}
+
+// through is a place of which lists end before a name.
+type through struct {
+	objects.Store
+	end string
+}
+
+// List implements objects.Store.
+func (t through) List(ctx context.Context, prefix, after string, limit int) ([]objects.Info, bool, error) {
+	found, more, err := t.Store.List(ctx, prefix, after, limit)
+	n, _ := slices.BinarySearchFunc(found, t.end, func(i objects.Info, end string) int { return cmp.Compare(i.Name, end) })
+	return found[:n], more && n == len(found), err
 }
 
 // Object reads an object of at most so many bytes.

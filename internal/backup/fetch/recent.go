@@ -21,23 +21,31 @@ const (
 	nameBytes = 128
 )
 
-// LeastSegments is how many segments Recent returns whatever memory there is, if there are as many: 3 MiB. A base has fewer
-// behind it (ship.DefaultBaseAfter): a member that took over could not continue what it does not see.
+// LeastSegments is how many segments Recent returns if it is given no bound by memory: 3 MiB. A base has fewer behind it
+// (ship.DefaultBaseAfter): a member that took over could not continue what it does not see.
 const LeastSegments = 24 << 10
 
 // LeastNameBytes is the memory of LeastSegments.
 const LeastNameBytes = LeastSegments * nameBytes
 
+// segmentsIn is how many segments are listed in so many bytes of memory; zero: LeastSegments.
+func segmentsIn(memory int64) int {
+	if memory == 0 {
+		return LeastSegments
+	}
+	return int(min(memory/nameBytes, mostSegments))
+}
+
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
-// hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory,
-// 24,576 at least and 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or is
+// hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory
+// (24,576 where that is zero), 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or is
 // filled with. Names that tell of a later entry than most, or of a later epoch, are left out: there is none yet, and they would
 // hide the others. The catalog says if segments, or notes of gaps, were left out for a bound (Cut).
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, from backup.Hash,
 	most consensus.Index, memory int64,
 ) (*backup.Catalog, error) {
-	c, segments := &backup.Catalog{Cluster: cluster}, max(LeastSegments, min(int(memory/nameBytes), mostSegments))
+	c, segments := &backup.Catalog{Cluster: cluster}, segmentsIn(memory)
 	list := func(prefix, after string, cut func()) error {
 		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); leaveEpochs(c, epoch); cut() })
 	}

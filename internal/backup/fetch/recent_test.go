@@ -162,6 +162,7 @@ func TestRecent_memory(t *testing.T) {
 		{least, 100, 0, least, 2, false}, {least + 1, 100, 0, least, 1, true}, {2 * least, 100, 0, least, 1, true},
 		{2 * least, least, 0, least, 1, true}, {2 * least, least + 1, 0, least, 0, true}, {2 * least, 100, 1 << 30, 2 * least, 2, false},
 		{2 * least, 100, 192 * least, least * 3 / 2, 1, true}, {6 * least, 100, 1 << 40, 1 << 17, 1, true},
+		{least, 100, 128 * 1000, 1000, 1, true},
 	} {
 		c, err := fetch.Recent(t.Context(), many{segments: row.all, behind: row.behind}, 7, 1, backup.Hash{}, 1<<40, row.memory)
 		if err != nil {

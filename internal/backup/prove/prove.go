@@ -24,8 +24,8 @@ type Options struct {
 	OpenEngine func(dir string) (engine.Engine, error)
 	Apply      apply.Options
 	Parallel   int // objects that are read at once; zero: replay.DefaultParallel
-	// After is the hash of the last base that was proven before: those after it are proven now. If the place does not have it,
-	// the newest base is proven by the one before it.
+	// After is the hash of the last base that was proven before: those after it are proven now. If the place does not have it
+	// any more all bases are; if it is zero the newest one is, by the one before it.
 	After backup.Hash
 	// Known reports whether a member of the cluster made the base with a hash: no other one is looked at, since a store that
 	// somebody else made is none to open inside a member. Nil: all are.
@@ -49,6 +49,7 @@ type Proof struct {
 	Entries int     // that were applied, and had the cluster's sums
 	Damaged []error // objects that are missing, damaged, or differ, though the newest state was restored by others
 	Unknown int     // bases that were not looked at: Options.Known
+	Left    int     // bases that were not compared, since there was no memory for the log before them: Log
 }
 
 // UnknownError means that no base of which the cluster knows leads to the newest state, and that the place has others.
@@ -64,13 +65,37 @@ var ErrContents = errors.New("its contents differ from what the log makes of the
 
 // Run proves the newest state of a catalog. The error says why a restore does not have it, with all objects that were found to
 // be damaged: if Verdict is true of it the backup is the cause.
-func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error) {
+func Run(ctx context.Context, o Options, c *backup.Catalog) (*Proof, error) {
+	return begin(ctx, &o, c, nil, (*run).whole)
+}
+
+// Log returns the segments that lead from a base to the next one, sorted as those of a catalog. It is short if it leaves some
+// out for a bound.
+type Log func(from, to *backup.Base) (segments []backup.Stored, short bool, err error)
+
+// Compare compares the bases of a catalog, each with what the log makes of the one before it, and holds the log between two of
+// them only. The first one is believed. The catalog has no segments. The proof has no state; an error is as that of Run.
+func Compare(ctx context.Context, o Options, c *backup.Catalog, log Log) (*Proof, error) {
+	return begin(ctx, &o, c, log, func(r *run) error {
+		if len(r.catalog.Bases) == 0 {
+			return nil
+		}
+		err := r.compare(r.catalog.Bases)
+		if err == nil && r.differs {
+			err = errors.Join(r.proof.Damaged...)
+		}
+		return err
+	})
+}
+
+// begin begins a run, and ends it whatever it returns.
+func begin(ctx context.Context, o *Options, c *backup.Catalog, log Log, do func(*run) error) (_ *Proof, err error) {
 	if err := o.FS.RemoveAll(o.Dir); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &run{Options: &o, ctx: ctx, cancel: cancel, catalog: c, proof: &Proof{}, passes: true}
+	r := &run{Options: o, ctx: ctx, cancel: cancel, catalog: c, log: log, proof: &Proof{}, passes: true}
 	r.leaveOut()
 	defer func() {
 		if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -78,19 +103,27 @@ func Run(ctx context.Context, o Options, c *backup.Catalog) (_ *Proof, err error
 		}
 		err = errors.Join(err, r.drop(), o.FS.RemoveAll(o.Dir))
 	}()
+	if err := do(r); err != nil {
+		return nil, err
+	}
+	return r.proof, r.drop()
+}
+
+// whole compares the bases, and restores the newest state.
+func (r *run) whole() error {
 	bases, err := r.bases()
 	if err != nil {
-		return nil, r.andUnknown(err)
+		return r.andUnknown(err)
 	}
 	if err := r.compare(bases); err != nil {
-		return nil, err
+		return err
 	}
 	err = r.newest()
 	if err == nil && !r.differs {
 		r.proof.Since = r.state.Machine.Chain().Since
-		return r.proof, r.drop()
+		return nil
 	}
-	return nil, r.andUnknown(errors.Join(append(r.proof.Damaged, err)...))
+	return r.andUnknown(errors.Join(append(r.proof.Damaged, err)...))
 }
 
 // leaveOut leaves bases that are not known out of the catalog. Those before the first one that is known are not counted: the
@@ -142,6 +175,7 @@ type run struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	catalog *backup.Catalog
+	log     Log // nil: the catalog has all of it
 	proof   *Proof
 	differs bool // a base has other contents
 	first   bool // no base was proven before
@@ -183,7 +217,7 @@ func (r *run) bases() ([]backup.Base, error) {
 		before = nil
 	case first >= 0:
 		before = before[first:]
-	default:
+	case r.After == (backup.Hash{}):
 		r.first, before = true, before[max(len(before)-1, 0):]
 	}
 	return append(before, plan.Base), nil
@@ -194,10 +228,18 @@ func (r *run) bases() ([]backup.Base, error) {
 func (r *run) compare(bases []backup.Base) error {
 	r.proof.Base = bases[0]
 	for i := 1; i < len(bases); i++ {
-		if err := r.reach(&bases[i-1], &bases[i]); err != nil {
+		short, err := r.lists(&bases[i-1], &bases[i])
+		if err == nil {
+			err = r.reach(&bases[i-1], &bases[i])
+		}
+		if err != nil {
 			return err
 		}
 		if r.state == nil {
+			if short {
+				r.proof.Left++
+				r.passes = false
+			}
 			r.passed(&bases[i])
 			continue // a gap, another history, or damage: the next base begins anew
 		}
@@ -229,6 +271,18 @@ func (r *run) compare(bases []backup.Base) error {
 		r.passed(&bases[i])
 	}
 	return nil
+}
+
+// lists makes the log between two bases that of the catalog.
+func (r *run) lists(from, to *backup.Base) (short bool, err error) {
+	if r.log == nil {
+		return false, nil
+	}
+	own := *r.catalog
+	own.Segments = nil // before there are others: there is memory for those between two bases
+	r.catalog = &own
+	own.Segments, short, err = r.log(from, to)
+	return short, err
 }
 
 // passed makes a base the one at which the next proof begins, unless one before it was left out: damage is named again.

@@ -1,6 +1,9 @@
 package ship
 
-import "github.com/quorate/quorate/internal/backup"
+import (
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // baseWork is the base that is being made, and what is known of those before it.
 type baseWork struct {
@@ -8,12 +11,13 @@ type baseWork struct {
 	hash  backup.Hash // of its manifest
 	at    int64       // the time when that was known: the next one is due BaseEvery later
 	due   bool        // one is to be made whatever the time
-	after int         // segments that were put since
+	after int         // segments that were put after it
 	known map[backup.Hash]bool
 	lacks bool // the newest one lacks files: another one is made, of files that are all put
 
 	run      int              // counts attempts: outcomes of an earlier one do not matter
 	asked    bool             // a checkpoint is being made, or is there
+	behind   int              // segments that were put since then, and are not known to be in it
 	manifest *backup.Manifest // of the checkpoint
 	timed    bool             // the manifest has its time
 	files    []*object        // not in the place yet
@@ -65,7 +69,7 @@ func (s *Shipper) beginBase() {
 		b.at, b.after = s.now, 0
 		return
 	}
-	b.asked = true
+	b.asked, b.behind = true, 0
 	run := b.run
 	s.begin(Op{Kind: Checkpoint}, func(o *Outcome) {
 		switch {
@@ -161,10 +165,10 @@ func (s *Shipper) putManifest() {
 }
 
 func (s *Shipper) baseDone() {
-	m, head, hash := s.base.manifest, s.base.whole.end, backup.HashOf(s.base.whole.content)
+	m, head, hash, behind := s.base.manifest, s.base.whole.end, backup.HashOf(s.base.whole.content), s.base.behind
 	s.abandonBase()
 	b := &s.base
-	b.head, b.hash, b.at, b.lacks, b.after = head, hash, s.now, false, 0
+	b.head, b.hash, b.at, b.lacks, b.after = head, hash, s.now, false, behind
 	b.known = map[backup.Hash]bool{}
 	for i := range m.Files {
 		b.known[m.Files[i].Hash] = true
@@ -185,5 +189,13 @@ func (s *Shipper) abandonBase() {
 	if b.asked {
 		s.ops = append(s.ops, Op{Kind: Discard})
 	}
-	s.base = baseWork{head: b.head, hash: b.hash, at: b.at, known: b.known, lacks: b.lacks, run: b.run + 1}
+	s.base = baseWork{head: b.head, hash: b.hash, at: b.at, after: b.after, known: b.known, lacks: b.lacks, run: b.run + 1}
+}
+
+// count counts a segment that was put.
+func (b *baseWork) count(end consensus.Index) {
+	b.after++
+	if b.asked && (b.manifest == nil || end > b.manifest.Index) {
+		b.behind++
+	}
 }

@@ -201,7 +201,7 @@ func (s *Shipper) popDone() {
 		o := s.queue[0]
 		if o.end.Index > 0 {
 			s.sealed = o.end
-			s.base.after++
+			s.base.count(o.end.Index)
 		}
 		s.queued -= int64(len(o.content))
 		s.queue = s.queue[1:]

@@ -107,6 +107,7 @@ type tryView struct {
 	Why                    string
 	Remedy                 []prose.Piece
 	Operator, Old, Failing bool
+	Partly                 bool // it was proven, and not all bases were compared
 }
 
 func proof(ctx context.Context, r *page.Request) (any, error) {
@@ -127,7 +128,7 @@ func proof(ctx context.Context, r *page.Request) (any, error) {
 	if p := b.GetProven(); p != nil {
 		v.Proven = tryOf(b, p)
 	}
-	if p := b.GetVerified(); p != nil && (!p.GetProven() || p.GetDamaged() > 0) {
+	if p := b.GetVerified(); p != nil && (!p.GetProven() || p.GetWhy() != "") {
 		v.Last = tryOf(b, p)
 	}
 	return v, nil
@@ -153,6 +154,7 @@ func tryOf(b *quoratepb.BackupStatus, p *quoratepb.BackupProven) *tryView {
 	if p.GetMember() == 0 {
 		t.Operator, t.By = true, p.GetBy()
 	}
+	t.Partly = p.GetProven() && p.GetDamaged() == 0 && p.GetWhy() != ""
 	t.Old = b.GetNowMs()-p.GetTimeMs() >= doctor.BackupProofOld(b.GetVerifySeconds(), encrypted(b))
 	if p.GetFailed() || p.GetDamaged() > 0 {
 		newest := int64(0)

@@ -144,6 +144,8 @@ func TestStatus(t *testing.T) {
 	said(t, run("status"), "m4 tries a restore now, since 1m00s")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "object obj/aa: gone", Damaged: 3, Proven: true, Member: 9}
 	said(t, run("status"), "3 objects are damaged, and others replace them: object obj/aa: gone")
+	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "2 bases not compared", Proven: true, Member: 9}
+	said(t, run("status"), "the last proof is not whole: 2 bases not compared")
 	f.status.VerifySeconds, f.status.Verified, f.status.Proven, f.status.Proving = 0, nil, nil, 0
 	said(t, run("status"), "members do not prove it (--verify-every 0)")
 	said(t, run("status"), "no restore was tried yet")

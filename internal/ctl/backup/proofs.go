@@ -29,6 +29,8 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 	case last.GetDamaged() > 0:
 		lines = append(lines, fmt.Sprintf("%s damaged, and others replace them: %s",
 			plural.Of(int(min(last.GetDamaged(), 1<<30)), "object")+is(last.GetDamaged()), why))
+	case why != "":
+		lines = append(lines, "the last proof is not whole: "+why)
 	}
 	switch {
 	case !b.GetOn():

@@ -97,6 +97,65 @@ func TestProver_Run_forgedLog(t *testing.T) {
 	}
 }
 
+// endsBySegment lets nothing but a segment end with the last state, and returns its name.
+func (m *member) endsBySegment() (name string) {
+	m.t.Helper()
+	last := m.heads[len(m.heads)-1]
+	m.row.Progress.Restorable.Index, m.row.Progress.Sum = uint64(last.Index), last.Sum
+	for _, b := range m.catalog().Bases {
+		if b.Point == last.Point {
+			m.place.Remove(b.String())
+		}
+	}
+	for _, s := range m.catalog().Segments {
+		if s.End == last.Point {
+			name = s.String()
+		}
+	}
+	return name
+}
+
+// Ensure that a proof names the damaged segment which ends with the state that was reported, and not what else the place has.
+func TestProver_Run_damagedEnd(t *testing.T) {
+	m := newMember(t)
+	name := m.endsBySegment()
+	m.forge(9)
+	content, _ := m.place.Bytes(name)
+	m.place.Flip(name, len(content)/2)
+	if got := m.try(); !got.Failed || !strings.Contains(got.Why, name[:80]) || strings.Contains(got.Why, "another history") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Ensure that a damaged segment is named of which the place has a twin, as a shipper puts that finds it damaged.
+func TestProver_Run_damagedTwin(t *testing.T) {
+	m := newMember(t)
+	name := m.endsBySegment()
+	content, _ := m.place.Bytes(name)
+	parsed, err := backup.ParseSegment(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment, err := backup.Unpack(&parsed, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := byte(0); ; try++ { // the twin comes after the damaged one
+		segment.Predecessor = backup.Hash{try}
+		twin, packed := backup.NewPacker().Pack(segment)
+		if twin.String() > name {
+			if err := m.place.Put(t.Context(), twin.String(), bytes.NewReader(packed), int64(len(packed))); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	m.place.Flip(name, len(content)/2)
+	if got := m.try(); !got.Proven || got.Damaged == 0 || !strings.Contains(got.Why, name[:80]) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // flooded lists names of segments, as many as hide the others.
 type flooded struct {
 	objects.Store

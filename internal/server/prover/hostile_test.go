@@ -113,12 +113,12 @@ func TestProver_Run_tooLittleMemory(t *testing.T) {
 	if got := m.try(); got.Failed || got.Proven || got.Why != "give it --memory=800MiB" {
 		t.Errorf("got %+v", got)
 	}
-	m.o.TooLittle = nil
+	m.o.TooLittle, m.o.NameBytes = nil, 512*5000
 	m.o.Open = func(url string) (objects.Store, func(), error) {
 		store, done, err := place(url)
 		return withLog(store, m.heads[len(m.heads)-1].Index+2), done, err
 	}
-	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "raise its --memory") {
+	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "listed 5000, for more raise its --memory") {
 		t.Errorf("got %+v", got)
 	}
 }

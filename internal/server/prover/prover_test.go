@@ -262,3 +262,24 @@ func TestProver_Run_again(t *testing.T) {
 		t.Errorf("got %+v, after %d looks", got, looks)
 	}
 }
+
+// Ensure that how a try ended is logged once, however often its report cannot be proposed.
+func TestProver_Run_told(t *testing.T) {
+	m := newMember(t)
+	var logged bytes.Buffer
+	m.o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	m.o.LookEvery = time.Millisecond
+	reports := 0
+	m.o.Propose = func(ctx context.Context, command *kv.Command) (kv.Result, error) {
+		if reports++; reports < 4 {
+			return kv.Result{}, errors.New("there is no leader")
+		}
+		return m.apply(ctx, command)
+	}
+	if got := m.try(); !got.Proven || reports != 4 {
+		t.Errorf("got %+v, after %d reports", got, reports)
+	}
+	if n := strings.Count(logged.String(), "the backup is proven"); n != 1 {
+		t.Errorf("it is logged %d times: %s", n, &logged)
+	}
+}

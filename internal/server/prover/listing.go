@@ -1,0 +1,63 @@
+package prover
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/prove"
+)
+
+// mostRounds bounds how often bases are compared before the list of the end has the last one of them: the cluster ships on.
+const mostRounds = 4
+
+// nameTimes is how many times the bytes of a list of names a proof holds: plans, and what finds them, are made of it.
+const nameTimes = 4
+
+// EnoughNameBytes is what Options.NameBytes needs for the names between two bases, and those after the newest one.
+const EnoughNameBytes = nameTimes * fetch.LeastNameBytes
+
+// listing is what a member lists of a place for a proof, and what it has found of the bases before that.
+type listing struct {
+	catalog *backup.Catalog // of the end
+	after   backup.Hash     // the proof of the end begins at this base
+	before  prove.Proof     // of the bases up to that
+	stays   bool            // before.Base is the one at which the next proof begins
+}
+
+func hasBase(c *backup.Catalog, base backup.Hash) bool {
+	return slices.ContainsFunc(c.Bases, func(b backup.Base) bool { return b.Hash == base })
+}
+
+// between leaves the bases in a catalog that members made, from the one after which bases are to be compared on (or from the
+// first one, if that is gone) up to the first one of the list.
+func between(c *backup.Catalog, l *listing, known func(backup.Hash) bool) {
+	bases := slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return !known(b.Hash) })
+	at := slices.IndexFunc(bases, func(b backup.Base) bool { return b.Hash == l.after })
+	first := slices.IndexFunc(bases, func(b backup.Base) bool { return hasBase(l.catalog, b.Hash) })
+	c.Bases = bases[min(max(at, 0), first+1) : first+1]
+}
+
+// add adds what was found of bases of which the last one is where the next part of the proof begins.
+func (l *listing) add(found *prove.Proof, last backup.Hash) {
+	l.after = last
+	if !l.stays {
+		l.before.Base, l.stays = found.Base, found.Base.Hash != last
+	}
+	l.before.Bases += found.Bases
+	l.before.Entries += found.Entries
+	l.before.Left += found.Left
+	l.before.Damaged = append(l.before.Damaged, found.Damaged...)
+}
+
+// complete adds what was found of the bases before to the proof of the end.
+func (l *listing) complete(found *prove.Proof) *prove.Proof {
+	found.Bases += l.before.Bases
+	found.Entries += l.before.Entries
+	found.Left += l.before.Left
+	found.Damaged = append(slices.Clip(l.before.Damaged), found.Damaged...)
+	if l.stays {
+		found.Base = l.before.Base
+	}
+	return found
+}
