@@ -413,14 +413,15 @@ func TestReconcile_quorumLossWithUsers(t *testing.T) {
 		pod.Spec.NodeName = "gone"
 		f.must(f.Update(t.Context(), &pod))
 	}
-	f.group.gauges = []members.Gauge{{Member: pods[0].Name, ID: "77", Applied: 9, Revision: 5}}
+	f.group.gauges = []members.Gauge{{Member: pods[0].Name, ID: "77", Index: 9, Revision: 5}}
 	f.must(f.step(1))
 	if loss := f.cluster().Status.QuorumLoss; loss != nil {
 		t.Errorf("another process is no survivor: %+v", loss)
 	}
 	f.group.gauges[0].ID = "1"
 	f.must(f.step(1))
-	if loss := f.cluster().Status.QuorumLoss; loss == nil || loss.Survivor != pods[0].Name || loss.Revision != 5 || len(loss.Lost) != 2 {
+	if loss := f.cluster().Status.QuorumLoss; loss == nil || loss.Survivor != pods[0].Name || loss.Revision != 5 || len(loss.Lost) != 2 ||
+		loss.LogIndex != 9 {
 		t.Errorf("%+v", loss)
 	}
 }

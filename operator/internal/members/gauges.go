@@ -19,7 +19,9 @@ import (
 type Gauge struct {
 	Member   string // that has the seat
 	ID       string // that the process says it is, in hexadecimal
-	Applied  int64  // entries of the log
+	Epoch    uint64
+	Term     uint64 // of the log's last entry; 0: a build that does not tell it
+	Index    int64  // of that entry; of a build that does not tell it the last one that was applied
 	Revision int64
 }
 
@@ -60,9 +62,9 @@ func gauge(ctx context.Context, seat *Seat) *Gauge {
 	return gaugeOf(seat.Member, io.LimitReader(answer.Body, mostAnswer))
 }
 
-// gaugeOf reads the three metrics; nil: one is missing.
+// gaugeOf reads the metrics; nil: one is missing that every build has.
 func gaugeOf(member string, text io.Reader) *Gauge {
-	one, found := &Gauge{Member: member}, 0
+	one, found, applied := &Gauge{Member: member}, 0, int64(0)
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
@@ -77,8 +79,14 @@ func gaugeOf(member string, text io.Reader) *Gauge {
 			one.ID = strings.TrimSuffix(id, `"}`)
 			found |= 1
 		case name == "etcd_server_proposals_applied_total":
-			one.Applied = int64(number)
+			applied = int64(number)
 			found |= 2
+		case name == "quorate_raft_last_index":
+			one.Index = int64(number)
+		case name == "quorate_raft_last_term":
+			one.Term = uint64(number)
+		case name == "quorate_epoch":
+			one.Epoch = uint64(number)
 		case name == "etcd_debugging_mvcc_current_revision":
 			one.Revision = int64(number)
 			found |= 4
@@ -87,5 +95,6 @@ func gaugeOf(member string, text io.Reader) *Gauge {
 	if found != 7 {
 		return nil
 	}
+	one.Index = max(one.Index, applied)
 	return one
 }

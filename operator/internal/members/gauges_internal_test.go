@@ -14,8 +14,12 @@ other_metric{a="b c"} 7
 etcd_debugging_mvcc_current_revision 615
 `
 	got := gaugeOf("m1", strings.NewReader(page))
-	if got == nil || *got != (Gauge{Member: "m1", ID: "44d7f52f9631df6", Applied: 626, Revision: 615}) {
-		t.Fatalf("%+v", got)
+	if got == nil || *got != (Gauge{Member: "m1", ID: "44d7f52f9631df6", Index: 626, Revision: 615}) {
+		t.Fatalf("of a build that does not tell the end of its log: %+v", got)
+	}
+	end := "quorate_raft_last_index 640\nquorate_raft_last_term 7\nquorate_epoch 2\n"
+	if got := gaugeOf("m1", strings.NewReader(end+page)); got == nil || got.Index != 640 || got.Term != 7 || got.Epoch != 2 {
+		t.Errorf("the end of the log: %+v", got)
 	}
 	for _, bad := range []string{"", strings.Replace(page, "615", "-1", 1), strings.Replace(page, "615", "NaN", 1),
 		strings.Replace(page, "626", "x", 1), strings.Replace(page, "etcd_server_id{", "x{", 1), strings.Repeat("x", 1<<20)} {
