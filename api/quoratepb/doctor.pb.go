@@ -923,6 +923,8 @@ type ObservedCore struct {
 	Corrupt        bool                   `protobuf:"varint,14,opt,name=corrupt,proto3" json:"corrupt,omitempty"`                                    // marked so: it serves nothing
 	Superseded     string                 `protobuf:"bytes,15,opt,name=superseded,proto3" json:"superseded,omitempty"`                               // why it serves nothing, because the cluster was recovered without it
 	LeaderlessMs   int64                  `protobuf:"varint,16,opt,name=leaderless_ms,json=leaderlessMs,proto3" json:"leaderless_ms,omitempty"`      // since it knew a leader last; 0: it knows one
+	LastTerm       uint64                 `protobuf:"varint,17,opt,name=last_term,json=lastTerm,proto3" json:"last_term,omitempty"`                  // of the entry at last_index; 0: a build before 1.1
+	Epoch          uint64                 `protobuf:"varint,18,opt,name=epoch,proto3" json:"epoch,omitempty"`                                        // of the cluster, as the data directory has it: the number of recoveries without a majority
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1065,6 +1067,20 @@ func (x *ObservedCore) GetSuperseded() string {
 func (x *ObservedCore) GetLeaderlessMs() int64 {
 	if x != nil {
 		return x.LeaderlessMs
+	}
+	return 0
+}
+
+func (x *ObservedCore) GetLastTerm() uint64 {
+	if x != nil {
+		return x.LastTerm
+	}
+	return 0
+}
+
+func (x *ObservedCore) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
 	}
 	return 0
 }
@@ -3014,7 +3030,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x05reads\x18\x05 \x01(\x04R\x05reads\x12\x1c\n" +
 	"\n" +
 	"put_p99_us\x18\x06 \x01(\x03R\bputP99Us\x12\x1e\n" +
-	"\vsync_p99_us\x18\a \x01(\x03R\tsyncP99Us\"\xdf\x03\n" +
+	"\vsync_p99_us\x18\a \x01(\x03R\tsyncP99Us\"\x92\x04\n" +
 	"\fObservedCore\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\x04R\x06leader\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x18\n" +
@@ -3036,7 +3052,9 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\n" +
 	"superseded\x18\x0f \x01(\tR\n" +
 	"superseded\x12#\n" +
-	"\rleaderless_ms\x18\x10 \x01(\x03R\fleaderlessMs\"\xbf\x01\n" +
+	"\rleaderless_ms\x18\x10 \x01(\x03R\fleaderlessMs\x12\x1b\n" +
+	"\tlast_term\x18\x11 \x01(\x04R\blastTerm\x12\x14\n" +
+	"\x05epoch\x18\x12 \x01(\x04R\x05epoch\"\xbf\x01\n" +
 	"\x0eObservedConfig\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05joint\x18\x02 \x01(\bR\x05joint\x12\x18\n" +

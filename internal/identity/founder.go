@@ -77,9 +77,10 @@ func (f *Founder) Greeting() Greeting {
 }
 
 // Hears reports whether an answer from the address of a member of --initial-cluster counts: that of the member, and that of any
-// member of this cluster that runs. One that was reset has another id, and is at the URL of the unchanged flags.
+// member of this cluster that runs. One that was reset has another id, and is at the URL of the unchanged flags. At an address
+// that is no member's of --initial-cluster (NoMember), as one of --join, only members that run count.
 func (f *Founder) Hears(at consensus.MemberID, g *Greeting) bool {
-	return g.Claim.Cluster == f.Own.Cluster && (g.Claim.Member == at || g.Stage == Founded)
+	return g.Claim.Cluster == f.Own.Cluster && (g.Stage == Founded || at != consensus.NoMember && g.Claim.Member == at)
 }
 
 // Decide says what to do after the others were asked; a member that did not answer, or is of another cluster, is not in met.
@@ -135,8 +136,8 @@ func (f *Founder) Decide(met []Greeting) Decision {
 // place was given to another member.
 func (f *Founder) excluded(met []Greeting) Decision {
 	return Decision{Verdict: Lost, Text: fmt.Sprintf("is no member of cluster %v, and founds nothing: the cluster ran already "+
-		"when this process asked, without this data directory (%v), and now none of --initial-cluster answers as a member "+
-		"that runs, of %d that answer. Start those that have data, and this process asks them again", f.Own.Cluster,
+		"when this process asked, without this data directory (%v), and now none of --initial-cluster and --join answers as "+
+		"a member that runs, of %d that answer. Start those that have data, and this process asks them again", f.Own.Cluster,
 		f.Own.Storage, len(met))}
 }
 

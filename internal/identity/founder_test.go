@@ -247,6 +247,11 @@ func TestFounder_Hears_reset(t *testing.T) {
 		{"a member that was reset", 2, identity.Greeting{Claim: claim(77, 7, 1), Stage: identity.Founded}, true},
 		{"a process of another cluster", 2, identity.Greeting{Claim: identity.Claim{Cluster: 0xc2, Member: 2},
 			Stage: identity.Founded}, false},
+		{"a member that joined later, at --join", consensus.NoMember, joined(0), true},
+		{"a founder at --join", consensus.NoMember, fresh(2, 2), false},
+		{"a process without an id at --join", consensus.NoMember, fresh(consensus.NoMember, 2), false},
+		{"a member of another cluster at --join", consensus.NoMember, identity.Greeting{Claim: identity.Claim{Cluster: 0xc2,
+			Member: 9}, Stage: identity.Founded}, false},
 	} {
 		if got := f.Hears(row.at, &row.g); got != row.want {
 			t.Errorf("%s: heard %v, want %v", row.name, got, row.want)
@@ -260,6 +265,45 @@ func TestFounder_Hears_reset(t *testing.T) {
 	f.Excluded = true
 	if d := f.Decide([]identity.Greeting{fresh(2, 2), fresh(3, 3)}); d.Verdict != identity.Lost {
 		t.Errorf("it decides %d (%s) after it has heard of them", d.Verdict, d.Text)
+	}
+}
+
+// joined is what a member says that joined after the founding; bound is the storage of member 1 that it knows, 0: it knows no
+// member 1.
+func joined(bound byte) identity.Greeting {
+	g := identity.Greeting{Claim: claim(9, 99, 1), Stage: identity.Founded}
+	if bound > 0 {
+		g.Bindings = identity.Line(&consensus.Member{ID: 1, Storage: storage(bound)}, storage(1))
+	}
+	return g
+}
+
+// Ensure that founders which have all lost their disks found nothing, if one member answers that joined the cluster later.
+func TestFounder_Decide_foundersLost(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		bindings []byte
+		majority bool
+		met      []identity.Greeting
+		want     identity.Verdict
+	}{
+		{name: "all are fresh", met: []identity.Greeting{fresh(2, 2), fresh(3, 3), joined(8)}, want: identity.Lost},
+		{name: "all have recorded", bindings: []byte{1, 2, 3}, met: []identity.Greeting{recorded(2, 2, 1, 2, 3),
+			recorded(3, 3, 1, 2, 3), joined(8)}, want: identity.Lost},
+		{name: "a majority may found", majority: true, met: []identity.Greeting{fresh(2, 2), joined(8)}, want: identity.Lost},
+		{name: "no other founder is there", met: []identity.Greeting{joined(8)}, want: identity.Lost},
+		{name: "this one was removed", met: []identity.Greeting{fresh(2, 2), fresh(3, 3), joined(0)}, want: identity.Retired},
+		{name: "it knows this disk, and this one has recorded", bindings: []byte{1, 2, 3},
+			met: []identity.Greeting{recorded(2, 2, 1, 2, 3), joined(1)}, want: identity.Begin},
+	} {
+		f := founder(1, 1)
+		f.Majority = row.majority
+		if row.bindings != nil {
+			f.Bindings = bindingsOf(row.bindings...)
+		}
+		if got := f.Decide(row.met); got.Verdict != row.want {
+			t.Errorf("%s: got %d (%s), want %d", row.name, got.Verdict, got.Text, row.want)
+		}
 	}
 }
 

@@ -29,9 +29,11 @@ func (m *Member) Stop() error {
 	return m.data.Close()
 }
 
-// ID is the id of this member, Cluster that of its cluster.
+// ID is the id of this member, Cluster that of its cluster, and Epoch the number of the cluster's epoch that its data have: how
+// many recoveries without a majority there were.
 func (m *Member) ID() consensus.MemberID       { return m.data.Identity.Member }
 func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster }
+func (m *Member) Epoch() uint64                { return uint64(m.data.Identity.Epoch.Number) }
 
 // PeerHandler handles messages, calls and snapshots of other members.
 func (m *Member) PeerHandler() *PeerHandler { return &m.handler }

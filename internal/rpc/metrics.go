@@ -179,6 +179,8 @@ func (s *shared) collectConfig(e *metrics.Emitter) {
 	status := s.options.Member.Status()
 	e.Gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
 		float64(status.ConfigID.Index))
+	e.Gauge("quorate_raft_last_index", "Index of the last entry of the log, committed or not.", float64(status.LastIndex))
+	e.Gauge("quorate_raft_last_term", "Term of the last entry of the log.", float64(status.LastTerm))
 	e.Gauge("quorate_config_joint", "1 while two sets of voters must agree.", metrics.Bool(status.Config.IsJoint()))
 	e.Gauge("quorate_config_settled", "1 if no membership change is under way: removed members may be switched off.",
 		metrics.Bool(status.ConfigSettled))

@@ -189,16 +189,29 @@ func (n *newcomer) say(text string) {
 	n.bootstrap.logger.Warn("not a member yet: it " + text)
 }
 
+// others are whom this process asks: the members of --initial-cluster, itself among them, and then, without an id, those at
+// other URLs of --join. Where all founders have lost their disks only members that joined later know that the cluster runs.
+func (n *newcomer) others() []consensus.Member {
+	all := slices.Clone(n.first.config.Members)
+	for _, url := range urlTexts(n.bootstrap.cfg.JoinURLs()) {
+		if !slices.ContainsFunc(all, func(m consensus.Member) bool { return slices.Contains(m.PeerURLs, url) }) {
+			all = append(all, consensus.Member{PeerURLs: []string{url}})
+		}
+	}
+	return all
+}
+
 // ask greets all others at once and judges what they say.
 func (n *newcomer) ask(ctx context.Context) identity.Decision {
 	ctx, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
 	var asking sync.WaitGroup
-	answers := make([]*identity.Greeting, len(n.first.config.Members))
+	others := n.others()
+	answers := make([]*identity.Greeting, len(others))
 	failures := make([]map[string]error, len(answers))
 	foreign := make([]bool, len(answers))
-	for i := range n.first.config.Members {
-		m := &n.first.config.Members[i]
+	for i := range others {
+		m := &others[i]
 		if m.ID == n.first.self {
 			continue
 		}
@@ -206,12 +219,10 @@ func (n *newcomer) ask(ctx context.Context) identity.Decision {
 	}
 	asking.Wait()
 	n.foreign, n.failed = nil, map[string]error{}
-	for i := range failures {
+	for i := range n.first.config.Members { // the founding waits for nobody else
 		maps.Copy(n.failed, failures[i])
-	}
-	for i := range foreign {
 		if foreign[i] {
-			n.foreign = append(n.foreign, n.first.config.Members[i].ID)
+			n.foreign = append(n.foreign, others[i].ID)
 		}
 	}
 	var met []identity.Greeting
@@ -242,7 +253,7 @@ func (n *newcomer) otherClusters() string {
 		" (compare --initial-cluster and --initial-cluster-token of all)"
 }
 
-// greet asks one member at all its URLs; nil if it does not answer, or is another member: see identity.Founder.Hears.
+// greet asks one of others at all its URLs; nil if it does not answer, or is another member: see identity.Founder.Hears.
 func (n *newcomer) greet(
 	ctx context.Context, m *consensus.Member,
 ) (answer *identity.Greeting, foreign bool, failed map[string]error) {
@@ -286,7 +297,7 @@ func (n *newcomer) wrongURLs(ctx context.Context, waiting string) string {
 // askForPlace asks members that run what the cluster has at this process's peer URLs.
 func (n *newcomer) askForPlace(ctx context.Context) (place, bool) {
 	own := urlTexts(n.bootstrap.cfg.Advertise.PeerURLs)
-	for _, m := range n.first.config.Members {
+	for _, m := range n.others() {
 		for _, url := range m.PeerURLs {
 			if slices.Contains(own, url) {
 				continue

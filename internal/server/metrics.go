@@ -152,6 +152,8 @@ func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	e.Gauge("quorate_foreign_epoch_peers",
 		"Members of other epochs of this cluster that are about: it was recovered without them, or they without this one.",
 		float64(len(c.member.ForeignEpochs())))
+	e.Gauge("quorate_epoch", "Number of the cluster's epoch that this member's data have: 0 until a quorum was lost for ever.",
+		float64(c.member.Epoch()))
 	e.Gauge("quorate_superseded",
 		"1 while this member serves nothing because the cluster was recovered without it.",
 		metrics.Bool(c.member.Superseded() != nil))

@@ -2,7 +2,9 @@ package process_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +161,75 @@ func TestJoin_set(t *testing.T) {
 	one.kill()
 	start(one)
 	e.waitReady(one)
+}
+
+// TestJoin_setFoundersLost takes the disks of all founders at once from a set that has grown to five. They found no second
+// cluster beside the members that joined, whether these are a majority or not. If they are, each founder comes back by a reset.
+func TestJoin_setFoundersLost(t *testing.T) {
+	t.Parallel()
+	for _, founders := range []int{2, 3} {
+		t.Run(fmt.Sprintf("%d founders", founders), func(t *testing.T) {
+			t.Parallel()
+			loseFounders(t, founders)
+		})
+	}
+}
+
+func loseFounders(t *testing.T, founders int) {
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	t.Cleanup(e.end)
+	var urls, pairs []string
+	for i := range 5 {
+		n := e.ranged(fmt.Sprintf("m-%d", i))
+		e.nodes = append(e.nodes, n)
+		urls, pairs = append(urls, "http://"+n.peer), append(pairs, n.name+"=http://"+n.peer)
+	}
+	start := func(n *node) {
+		e.run(n, e.joining(n, strings.Join(urls, ","), "--initial-cluster="+strings.Join(pairs[:founders], ","),
+			"--initial-cluster-state=new")...)
+	}
+	for _, n := range e.nodes {
+		start(n)
+	}
+	for _, n := range e.nodes {
+		e.waitReady(n)
+	}
+	e.client = e.quiet(e.nodes...)
+	e.members(5)
+	e.waitVoter(e.status(e.nodes[4]).Header.MemberId)
+	acked := e.fill(e.nodes[4])
+
+	lost, left := e.nodes[:founders], e.nodes[founders:]
+	made := func(n *node) bool {
+		_, err := os.Stat(filepath.Join(n.dir, "member", "wal"))
+		return err == nil
+	}
+	for _, n := range lost {
+		if n.kill(); !made(n) {
+			t.Fatalf("%s has its data elsewhere", n.name)
+		}
+		e.wipe(n)
+	}
+	from := make([]int64, founders)
+	for i, n := range lost {
+		from[i] = logSize(n)
+		start(n)
+	}
+	for i, n := range lost {
+		e.awaitLog(n, from[i], "has lost its disk")
+		if made(n) {
+			t.Errorf("%s made data of its own beside the members that are left", n.name)
+		}
+	}
+	if 2*len(left) < len(e.nodes) {
+		return
+	}
+	for _, n := range lost {
+		e.finish(e.begin("member", "reset", n.name, "--yes", "--timeout=20s", "--endpoints="+left[0].client), 0)
+		e.waitReady(n)
+		e.checkKeys(n, acked)
+	}
+	e.members(5)
 }
 
 // TestJoin_refused joins where that cannot be: one line says why, and what to do.

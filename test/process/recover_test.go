@@ -19,6 +19,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -198,6 +199,10 @@ func TestRecover(t *testing.T) {
 	e.launch(one, "new")
 	e.waitReady(one)
 	e.checkKeys(one, acked)
+	until(t, "the recovered member tells its epoch", func(ctx context.Context) bool {
+		observed, err := quoratepb.NewDoctorClient(e.client.ActiveConnection()).Observe(ctx, &quoratepb.ObserveRequest{})
+		return err == nil && observed.GetCore().GetEpoch() == 1
+	})
 	for _, name := range []string{"m4", "m5"} {
 		n := e.ranged(name)
 		added := e.add(n.peer, false)

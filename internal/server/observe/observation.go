@@ -57,7 +57,7 @@ func (p *Options) observation(ctx context.Context, now time.Time) *quoratepb.Obs
 		ElectionMs:  p.Config.Consensus.ElectionTimeout.Milliseconds(),
 		Core: &quoratepb.ObservedCore{Leader: uint64(m.Leader()), Term: uint64(m.Term()), Learner: status.IsLearner,
 			Commit: uint64(status.Commit), Applied: uint64(status.Applied), LastIndex: uint64(status.LastIndex),
-			Corrupt: m.Corrupt()},
+			LastTerm: uint64(status.LastTerm), Epoch: m.Epoch(), Corrupt: m.Corrupt()},
 		Troubles: p.foreignProcesses(), Security: p.security(), Keys: p.Keys(), Certificates: p.certificates(), Disk: p.disk(),
 		Process: &quoratepb.ObservedProcess{MemoryLimitBytes: p.Shares.Limit, OpenFilesLimit: p.OpenFiles, Parts: p.Parts(),
 			Processors: int64(runtime.GOMAXPROCS(0))},
