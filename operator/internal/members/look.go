@@ -121,7 +121,8 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 			o.GetCore().GetSuperseded() != "" {
 			continue
 		}
-		a := decide.Answer{Member: o.GetName(), Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
+		a := decide.Answer{Member: o.GetName(), Epoch: o.GetCore().GetEpoch(), Term: o.GetCore().GetLastTerm(),
+			Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
 		for _, m := range o.GetConfig().GetMembers() {
 			a.Members = append(a.Members, m.GetName())
 			if m.GetVoter() || m.GetOutgoing() {
