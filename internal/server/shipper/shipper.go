@@ -39,15 +39,15 @@ type Options struct {
 	Dir  string // for the files of a checkpoint; what is there is removed
 	// HeldBytes bounds what waits for the place.
 	HeldBytes int64
-	// NameBytes bounds what is known of the objects at the place: when it is opened (LeastNameBytes at least), and in a round of
-	// retention.
+	// NameBytes bounds what is known of the objects at the place: when it is opened (LeastNameBytes at least), and in a
+	// round of retention.
 	NameBytes int64
 	Clock     env.Clock
 	Logger    *slog.Logger
 }
 
-// nameTimes is how many times the bytes of a list of names a member holds that takes over: what it believes of them is a list, too,
-// and so is what follows from the names.
+// nameTimes is how many times the bytes of a list of names a member holds that takes over: what it believes of them is a list,
+// too, and so is what follows from the names.
 const nameTimes = 3
 
 // LeastNameBytes is what a member holds for names when it opens a place, however little Options.NameBytes is.
