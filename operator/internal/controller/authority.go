@@ -87,8 +87,9 @@ func (r *Clusters) authority(ctx context.Context, c *v1alpha1.QuorateCluster, na
 
 // newAuthority makes the first one, or another one for a cluster whose Secret is gone: members go on with the certificates
 // that they have, and trust the former one, which nobody can sign by any more.
-func (r *Clusters) newAuthority(ctx context.Context, c *v1alpha1.QuorateCluster, name string, names []string) (certs.Pair, []byte,
-	error) {
+func (r *Clusters) newAuthority(
+	ctx context.Context, c *v1alpha1.QuorateCluster, name string, names []string,
+) (certs.Pair, []byte, error) {
 	var former []byte
 	for _, member := range names {
 		secret := &corev1.Secret{}

@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
-// Keys of the Secret in which the operator remembers root's password: the one that the cluster took last, and the one that it is
-// given. Whatever becomes of the Secret that the spec names, one of both counts.
+// Keys of the Secret in which the operator remembers root's password: the one that the cluster took last, and the one that it
+// is given. Whatever becomes of the Secret that the spec names, one of both counts.
 const (
 	passwordKey = "password"
 	passwordNew = "next"
@@ -36,8 +36,8 @@ func (r *Clusters) rootPassword(ctx context.Context, c *v1alpha1.QuorateCluster)
 	}
 	text := cmp.Or(string(remembered.Data[passwordNew]), string(remembered.Data[passwordKey]))
 	if text == "" && c.Status.UsersApplied != "" {
-		return fmt.Errorf("the Secret %s is gone, and the cluster has a password of root: make the Secret again, with that under "+
-			"the key %q", key.Name, passwordKey)
+		return fmt.Errorf("the Secret %s is gone, and the cluster has a password of root: make the Secret again, with that "+
+			"under the key %q", key.Name, passwordKey)
 	}
 	secret := &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name),
 		Data: map[string][]byte{passwordKey: []byte(cmp.Or(text, rand.Text()))}}

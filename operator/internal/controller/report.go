@@ -133,9 +133,9 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if loss == nil || len(loss.Silent) > 0 {
 		return
 	}
-	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivors: loss.Survivors, Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision,
-		LogIndex: loss.Survivor.Index,
-		Lost:     loss.Lost, Consent: fmt.Sprintf("spec.recovery.acceptLossAfter: %d", loss.Survivor.Revision)}
+	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
+		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
+		Lost: loss.Lost, Consent: fmt.Sprintf("spec.recovery.acceptLossAfter: %d", loss.Survivor.Revision)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is

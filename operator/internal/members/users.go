@@ -52,7 +52,8 @@ func (g *Group) Users(ctx context.Context, u Users) error {
 			return nil
 		case "":
 		default: // logins end with the password: nothing can be asked behind that
-			_, err := auth.UserChangePassword(ctx, &etcdserverpb.AuthUserChangePasswordRequest{Name: root, Password: u.RootPassword})
+			request := &etcdserverpb.AuthUserChangePasswordRequest{Name: root, Password: u.RootPassword}
+			_, err := auth.UserChangePassword(ctx, request)
 			return err
 		}
 		if err := user(ctx, auth, User{Name: root, Password: u.RootPassword}, root); err != nil {
