@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log. Names that tell of a later entry than most, or of
-// a later epoch, are left out.
+// Marks lists the bases of a cluster, the last 1024, and notes, without the log. Names that tell of a later entry than most, or
+// of a later epoch, are left out.
 func Marks(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, most consensus.Index,
 ) (*backup.Catalog, error) {

@@ -38,9 +38,9 @@ func segmentsIn(memory int64) int {
 
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
 // hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory
-// (24,576 where that is zero), 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or is
-// filled with. Names that tell of a later entry than most, or of a later epoch, are left out: there is none yet, and they would
-// hide the others. The catalog says if segments, or notes of gaps, were left out for a bound (Cut).
+// (24,576 where that is zero), 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or
+// is filled with. Names that tell of a later entry than most, or of a later epoch, are left out: there is none yet, and they
+// would hide the others. The catalog says if segments, or notes of gaps, were left out for a bound (Cut).
 func Recent(
 	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, from backup.Hash,
 	most consensus.Index, memory int64,

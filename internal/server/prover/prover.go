@@ -206,7 +206,8 @@ func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) 
 	l := &listing{after: op.After()}
 	for round := 1; ; round++ {
 		l.catalog = nil // there is memory for one
-		l.catalog, err = fetch.Recent(ctx, store, p.options.Cluster, p.options.Epoch, l.after, op.Most(), p.options.NameBytes/nameTimes)
+		l.catalog, err = fetch.Recent(ctx, store, p.options.Cluster, p.options.Epoch, l.after, op.Most(),
+			p.options.NameBytes/nameTimes)
 		switch {
 		case err != nil:
 			return nil, err

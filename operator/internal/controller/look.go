@@ -116,8 +116,8 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	}
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
-			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index, Revision: g.Revision,
-				Voters: voters, Members: all})
+			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index,
+				Revision: g.Revision, Voters: voters, Members: all})
 		}
 	}
 	return out

@@ -83,8 +83,8 @@ func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 	return RestoreRestoring, made.Status.Action, nil
 }
 
-// make makes the cluster like another one, with the past state, and without a backup, which would go to the place of the former,
-// and without its exposure: names and addresses outside of Kubernetes are those of the former.
+// make makes the cluster like another one, with the past state, and without a backup, which would go to the place of the
+// former, and without its exposure: names and addresses outside of Kubernetes are those of the former.
 func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
 	like := &v1alpha1.QuorateCluster{}
 	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.Like}, like)
