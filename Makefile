@@ -3,7 +3,7 @@ GO ?= go
 # The product is built without cgo; only the race detector needs a C compiler.
 export CGO_ENABLED ?= 0
 SEED ?= 1
-SIM_FOR ?= 60s
+SIM_FOR ?= 45s
 SIM_PEBBLE_FOR ?= 12s
 SIM_USERS_FOR ?= 15s
 FUZZ_TIME ?= 30s
@@ -87,7 +87,7 @@ race:
 		echo 'the race detector failed, and no test: what failed runs again'; $(RACE); \
 	else exit $$status; fi
 
-# A minute and a half of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
+# A minute and a quarter of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
 	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
