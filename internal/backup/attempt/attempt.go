@@ -31,7 +31,6 @@ type Config struct {
 type Faults struct {
 	OneLook bool // damage is a verdict after one look
 	Lost    bool // a state is proven though a later one was there
-	Foreign bool // the state is not compared with the member's chain
 }
 
 const (
@@ -230,15 +229,14 @@ func (m *Machine) compare() {
 // foreign reports whether the state that was proven is none that this member had.
 func (m *Machine) foreign(mark *apply.ChainMark) bool {
 	at := &m.found.At
-	return mark.Index == at.Index && mark.Since == m.found.Since && mark.Sum != at.Sum && !m.config.Faults.Foreign
+	return mark.Index == at.Index && mark.Since == m.found.Since && mark.Sum != at.Sum
 }
 
 // otherEnd reports whether the state that was proven is another one than the member had that shipped it. This member may not
 // know: it forgets its chain's sums when it ends.
 func (m *Machine) otherEnd() bool {
 	reported := &m.of.Progress
-	return reported.Sum != 0 && uint64(m.found.At.Index) == reported.Restorable.Index && m.found.At.Sum != reported.Sum &&
-		!m.config.Faults.Foreign
+	return reported.Sum != 0 && uint64(m.found.At.Index) == reported.Restorable.Index && m.found.At.Sum != reported.Sum
 }
 
 // end reports how the try ended.
