@@ -42,7 +42,11 @@ func Between(
 		return fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(to.Cluster), epoch, uint64(first))
 	}
 	within := through{store, name(to.Epoch, to.Index+1)}
-	err = list(ctx, within, c, backup.LogPrefix, name(begin.Epoch, begin.Index), mostPages, func() {
+	after := name(begin.Epoch, begin.Index)
+	if begin.Index >= from.Index { // a segment that leads on from the first base may begin before it
+		after = name(begin.Epoch, 0)
+	}
+	err = list(ctx, within, c, backup.LogPrefix, after, mostPages, func() {
 		c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool {
 			return s.End.Index <= from.Index || s.First > to.Index
 		})

@@ -60,8 +60,10 @@ func Recent(
 			first = min(first, at)
 		}
 		// A segment may begin before a base that it leads to, but not before the base before that.
-		begin := &c.Bases[max(first-1, 0)]
-		after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
+		if first > 0 {
+			begin := &c.Bases[first-1]
+			after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
+		}
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
 	gapsCut := false
