@@ -67,3 +67,18 @@ func TestRecent_laterEpoch(t *testing.T) {
 		t.Errorf("%d bases, %d segments, cut: %v, %v", len(c.Bases), len(c.Segments), c.Cut, err)
 	}
 }
+
+// Ensure that a segment which begins before the first base, and leads on from it, is listed.
+func TestRecent_beforeFirstBase(t *testing.T) {
+	base := backup.BaseName{Cluster: 7, Point: backup.Point{Index: 871}}
+	s := backup.SegmentName{Cluster: 7, First: 870, Before: 1, End: backup.Point{Index: 954, Sum: 2}, Hash: backup.Hash{1}}
+	c, err := fetch.Recent(t.Context(), listed{names: []string{base.String(), s.String()}}, 7, 0, backup.Hash{}, 1<<40, 0)
+	if err != nil || len(c.Bases) != 1 || len(c.Segments) != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	found, _, err := fetch.Between(t.Context(), listed{names: []string{s.String()}}, &c.Bases[0], &c.Bases[0],
+		&backup.Base{BaseName: backup.BaseName{Cluster: 7, Point: backup.Point{Index: 954}}}, 0)
+	if err != nil || len(found) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
