@@ -166,13 +166,22 @@ func (p *Pruner) Stop() {
 }
 
 // Take returns the operations that are to begin.
-func (p *Pruner) Take() []Op {
-	ops := p.ops
-	p.ops = nil
-	for i := range ops {
-		p.round.begun[ops[i].ID] = true
+func (p *Pruner) Take() (ops []Op) {
+	for op, due := p.TakeOne(); due; op, due = p.TakeOne() {
+		ops = append(ops, op)
 	}
 	return ops
+}
+
+// TakeOne returns the next operation that is to begin; false: there is none.
+func (p *Pruner) TakeOne() (op Op, due bool) {
+	if len(p.ops) == 0 {
+		return Op{}, false
+	}
+	op = p.ops[0]
+	p.ops = p.ops[1:]
+	p.round.begun[op.ID] = true
+	return op, true
 }
 
 // Done tells how an operation ended.

@@ -23,6 +23,8 @@ type Config struct {
 	HeldBytes int64
 	// KeepBytes bounds what a round of retention holds; zero: HeldBytes.
 	KeepBytes int64
+	// AtOnce is how many operations there are at the place at once; zero: ship.DefaultAtOnce.
+	AtOnce int
 	// Lock returns what encrypts to the recipients of a policy that has some; nil: no policy has.
 	Lock   func(*kv.BackupPolicy) (*backup.Lock, error)
 	Times  Times
@@ -316,6 +318,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
+		AtOnce:    m.config.AtOnce,
 		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes,
 		Faults: m.config.Faults.Prune}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
