@@ -236,18 +236,26 @@ func (s *Store) sweep() {
 	if !first {
 		return
 	}
-	dir := s.fs.PathJoin(s.root, tempDir)
-	names, _ := s.fs.List(dir) // what cannot be listed stays
-	for _, name := range names {
+	dir, seen := s.fs.PathJoin(s.root, tempDir), 0
+	_ = files.EachName(s.fs, dir, func(name string) error { // what cannot be listed stays
+		if seen++; seen > mostSwept {
+			return errSwept
+		}
 		if !temporary.MatchString(name) {
-			continue
+			return nil
 		}
 		path := s.fs.PathJoin(dir, name)
 		if info, err := s.fs.Stat(path); err == nil && info.Mode().IsRegular() && s.o.Now().Sub(info.ModTime()) > sweepAfter {
 			_ = s.fs.Remove(path) // another writer may have removed it
 		}
-	}
+		return nil
+	})
 }
+
+// mostSwept is how many names a sweep looks at: a put waits for it, and the rest stays for the next process.
+const mostSwept = 10_000
+
+var errSwept = errors.New("swept")
 
 // write makes a file with the body, and makes it durable.
 func (s *Store) write(ctx context.Context, path string, body io.ReadSeeker, size int64) error {
