@@ -485,8 +485,7 @@ func (m *Machine) GaveUp(op *Op) bool { return op.number != m.number }
 // Late tells that an operation has ended that was given up.
 func (m *Machine) Late(now time.Time, op *Op) {
 	m.now = now
-	m.hung.ops--
-	m.hung.bytes -= int64(len(op.Ship.Content))
+	m.hung.end(&op.Ship, op.Kind == Open)
 }
 
 // Closed tells that Close has ended.
