@@ -35,6 +35,9 @@ type Options struct {
 	Unique func() string
 	// Now is the wall time, by which the files of writers that died are removed. If it is nil they stay.
 	Now func() time.Time
+	// ListBytes is the memory for names that are read beyond a page of a list, for the pages that follow within a minute; zero:
+	// the directory is read for each page.
+	ListBytes int64
 }
 
 // Store is an objects.Store in a directory.
@@ -46,6 +49,7 @@ type Store struct {
 	mu      sync.Mutex
 	swept   bool
 	ensured map[string]bool // directories that are there, and durable
+	rests   rests
 }
 
 // Open returns the store in a directory, which must exist, and must be no data directory of a member nor lie in one.

@@ -1,19 +1,23 @@
 package directory_test
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand"
+	mathrand "math/rand"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
+	"github.com/quorate/quorate/internal/storage/objects/directory"
 )
 
 // crowded is a file system with a directory of many files, whose names nobody holds.
@@ -21,6 +25,7 @@ type crowded struct {
 	env.FS
 	dir    string
 	names  int
+	reads  int
 	held   uint64 // when the first of them is looked at
 	before runtime.MemStats
 }
@@ -34,6 +39,7 @@ func (c *crowded) EachName(dir string, f func(string) error) error {
 	if dir != c.dir {
 		return files.EachName(c.FS, dir, f)
 	}
+	c.reads++
 	for i := range c.names {
 		if err := f(c.name(i)); err != nil {
 			return err
@@ -67,21 +73,64 @@ func (c *crowded) Stat(name string) (os.FileInfo, error) {
 	return c.FS.Stat("/b/file")
 }
 
-// Ensure that what a list of a directory holds does not depend on how many files others put there: the share of memory of the
-// operations on a place bounds it. A page has all it should, also of names in no order.
-func TestStore_List_many(t *testing.T) {
-	disk := mem(t)
-	c := &crowded{FS: disk, dir: "/b/log/0000000000000007", names: 60_000}
-	file, err := disk.Create("/b/file")
+// fill returns a directory /b with so many files below a directory.
+func fill(t *testing.T, names int) *crowded {
+	t.Helper()
+	c := &crowded{FS: mem(t), dir: "/b/log/0000000000000007", names: names}
+	file, err := c.FS.Create("/b/file")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
+	if err := errors.Join(file.Close(), c.FS.MkdirAll(c.dir, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.MkdirAll(c.dir, 0o700); err != nil {
+	return c
+}
+
+// Ensure that a directory is not read for each page where there is memory for the names of some: that would take half an hour for
+// a million objects. Names that were read are forgotten when a list begins anew, and after a minute.
+func TestStore_List_rest(t *testing.T) {
+	c, now := fill(t, 5000), time.Unix(1e9, 0)
+	s, err := directory.Open(c, "/b", directory.Options{Unique: rand.Text, Now: func() time.Time { return now }, ListBytes: 2 << 20})
+	if err != nil {
 		t.Fatal(err)
 	}
+	page := func(after string) (last string) {
+		t.Helper()
+		found, _, err := s.List(t.Context(), "log/", after, 250)
+		if err != nil || len(found) != 250 || s.Held() > 2<<20 {
+			t.Fatalf("after %q: %d objects, %d bytes are held, %v", after, len(found), s.Held(), err)
+		}
+		return found[249].Name
+	}
+	at, reads := "", 0
+	for i := range 20 {
+		if at = page(at); i%8 == 7 { // 2000 objects, of 4096 places, in each part
+			reads++
+		}
+	}
+	if c.reads > reads+1 || s.Held() != 0 {
+		t.Errorf("20 pages read the directory %d times, and %d bytes are held at the end", c.reads, s.Held())
+	}
+	c.reads = 0
+	at = page("")
+	if page(at); c.reads != 1 {
+		t.Errorf("two pages: %d times", c.reads)
+	}
+	page(at)
+	if at = page(""); c.reads != 3 {
+		t.Errorf("a page again, and the beginning again: %d times", c.reads)
+	}
+	now = now.Add(time.Hour)
+	if page(at); c.reads != 4 {
+		t.Errorf("after an hour: %d times", c.reads)
+	}
+}
+
+// Ensure that what a list of a directory holds does not depend on how many files others put there: the share of memory of the
+// operations on a place bounds it. A page has all it should, also of names in no order.
+func TestStore_List_many(t *testing.T) {
+	c := fill(t, 60_000)
 	s := open(t, c, "/b")
 	runtime.GC()
 	runtime.ReadMemStats(&c.before)
@@ -108,7 +157,7 @@ func TestStore_List_many(t *testing.T) {
 // links, empty directories, names that are none, and trees.
 func TestStore_List_pages(t *testing.T) {
 	for seed := range int64(3) {
-		rng, dir := rand.New(rand.NewSource(seed)), t.TempDir()
+		rng, dir := mathrand.New(mathrand.NewSource(seed)), t.TempDir()
 		for range 150 {
 			var name []string
 			for range 1 + rng.Intn(4) {
@@ -138,8 +187,11 @@ func TestStore_List_pages(t *testing.T) {
 			t.Fatal(want, err)
 		}
 		slices.Sort(want)
-		s := open(t, files.Disk, dir)
 		for _, limit := range []int{1, 2, 3, 7, 1000} {
+			s, err := directory.Open(files.Disk, dir, directory.Options{Unique: rand.Text, Now: time.Now, ListBytes: rng.Int63n(2) * 20 * 512})
+			if err != nil {
+				t.Fatal(err)
+			}
 			var got []string
 			for after, more := "", true; more; {
 				var found []objects.Info

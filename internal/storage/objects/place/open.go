@@ -38,6 +38,7 @@ type Store struct {
 	Warnings []string // sentences for an operator
 
 	bucket *s3.Store // nil if it is a directory
+	dir    *directory.Store
 	paced  *pace.Store
 	list   int64 // memory of a list
 }
@@ -48,11 +49,11 @@ func Open(p *Place, o Options) (*Store, error) {
 	s := &Store{list: s3.MemoryTimes * answer}
 	var within objects.Store
 	if p.Directory != "" {
-		d, err := openDirectory(p, o.FS)
+		d, err := openDirectory(p, o.FS, s.list/2) // a list that is under way has the other half
 		if err != nil {
 			return nil, err
 		}
-		within, s.Warnings = d, d.Warnings()
+		within, s.dir, s.Warnings = d, d, d.Warnings()
 	} else {
 		b, err := openBucket(p, o.Getenv, int(answer))
 		if err != nil {
@@ -105,7 +106,11 @@ func AtOnce(memory int64) int { return limitsOf(memory).AtOnce }
 // Held returns the bytes that operations under way may hold.
 func (s *Store) Held() int64 {
 	all, lists := s.paced.Under()
-	return int64(lists)*s.list + int64(all-lists)*s3.OtherBytes
+	held := int64(lists)*s.list + int64(all-lists)*s3.OtherBytes
+	if s.dir != nil {
+		held += s.dir.Held()
+	}
+	return held
 }
 
 // RefusesOverwrite reports whether a place refuses by itself to write over an object, which is written again with the same
@@ -124,12 +129,12 @@ func (s *Store) Close() {
 	}
 }
 
-func openDirectory(p *Place, fs env.FS) (*directory.Store, error) {
+func openDirectory(p *Place, fs env.FS, listBytes int64) (*directory.Store, error) {
 	dir, err := p.Real() // a link may lead into a data directory
 	if err != nil {
 		return nil, err
 	}
-	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now})
+	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now, ListBytes: listBytes})
 }
 
 func openBucket(p *Place, getenv func(string) string, answerBytes int) (*s3.Store, error) {
