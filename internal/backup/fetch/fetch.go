@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// DamageError means that an object is missing, or not what its name says.
+// DamageError means that an object is missing, is none, or is not what its name says.
 type DamageError struct {
 	Name string
 	Err  error
@@ -153,7 +153,7 @@ func twice(try func() error) error {
 
 func read(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, to io.Writer) (err error) {
 	body, err := store.Get(ctx, name, 0, -1)
-	if errors.Is(err, objects.ErrNotFound) {
+	if errors.Is(err, objects.ErrNotFound) || errors.Is(err, objects.ErrForeign) {
 		return &DamageError{name, err}
 	}
 	if err != nil {

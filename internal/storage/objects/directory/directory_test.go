@@ -188,7 +188,7 @@ func TestStore_foreignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, files.Disk, dir)
-	if body, err := s.Get(t.Context(), "link", 0, -1); !errors.Is(err, files.ErrOtherKind) {
+	if body, err := s.Get(t.Context(), "link", 0, -1); !errors.Is(err, objects.ErrForeign) {
 		t.Errorf("a link was opened: %v, %v", body, err)
 	}
 	if found, _, err := s.List(t.Context(), "", "", 10); err != nil || len(found) != 1 || found[0].Name != "link" {

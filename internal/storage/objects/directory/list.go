@@ -140,8 +140,8 @@ func (w *walk) place(name string) (below bool, err error) {
 	switch {
 	case isAbsent(err) || err == nil && info.IsDir() != isDir:
 		return false, nil
-	case err != nil:
-		return false, err
+	case err != nil: // a link may lead in circles, or to where this process may not look
+		return false, errors.Join(w.s.own(w.s.path(path)), err)
 	case isDir:
 		return true, nil
 	case len(w.found) == w.limit:

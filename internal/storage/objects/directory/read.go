@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -47,10 +48,12 @@ func (s *Store) Get(ctx context.Context, name string, offset, length int64) (io.
 		return nil, fmt.Errorf("%w: offset %d", objects.ErrName, offset)
 	}
 	file, err := s.fs.OpenSequential(s.path(name))
-	if isAbsent(err) {
+	switch {
+	case isAbsent(err):
 		return nil, s.absent(name)
-	}
-	if err != nil {
+	case errors.Is(err, files.ErrOtherKind):
+		return nil, fmt.Errorf("%w: %w", objects.ErrForeign, err)
+	case err != nil:
 		return nil, tell(err)
 	}
 	left := max(0, info.Size-offset)
