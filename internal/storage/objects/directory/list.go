@@ -66,8 +66,11 @@ func (w *walk) directory(dir, within string) error {
 			after, more = r.last, r.more
 			continue
 		}
-		next, read := places{after: after, most: w.mostPlaces()}, w.s.now()
+		next, read := places{within: within, from: w.after, after: after, most: w.mostPlaces()}, w.s.now()
 		err := files.EachName(w.s.fs, dir, func(entry string) error {
+			if next.skips(entry) {
+				return w.ctx.Err()
+			}
 			name := within + entry
 			if objects.CheckName(name) != nil {
 				return w.ctx.Err() // .tmp, or what others put there

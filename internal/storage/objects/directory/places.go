@@ -2,16 +2,29 @@ package directory
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 // places are the first of many that come after one, in order.
 type places struct {
-	after string
-	most  int
-	all   []string
-	cut   bool // there are more; all that is held comes before them
+	within      string // what all of them begin with
+	from, after string // two that they come after
+	most        int
+	all         []string
+	cut         bool // there are more; all that is held comes before them
+}
+
+// skips reports whether an entry of the directory is none of the places, as a file or as a directory: most are not where there
+// are many, and this is all that is done for them.
+func (p *places) skips(entry string) bool {
+	for _, begin := range [...]string{p.from, p.after} {
+		if rest, below := strings.CutPrefix(begin, p.within); below && entry < rest && !strings.HasPrefix(rest, entry) {
+			return true
+		}
+	}
+	return p.cut && entry > p.all[p.most-1][len(p.within):]
 }
 
 func (p *places) add(place string) {
