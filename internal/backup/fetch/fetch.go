@@ -115,11 +115,16 @@ func (t through) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return found[:n], more && n == len(found), err
 }
 
+// grownBytes is up to how many bytes room is made for an object before it is read: a segment has about so many. A buffer that
+// grows holds up to three times what it was given for a moment.
+const grownBytes = 4 << 20
+
 // Object reads an object of at most so many bytes.
 func Object(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64) ([]byte, error) {
 	var content bytes.Buffer
 	err := twice(func() error {
 		content.Reset()
+		content.Grow(int(min(max(most, 0), grownBytes)) + bytes.MinRead) // the end is found by a read that gets nothing
 		return read(ctx, store, name, hash, most, &content)
 	})
 	return content.Bytes(), err
