@@ -58,7 +58,13 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objectstest.Run(t, func(t *testing.T) objects.Store {
 				fs, root := place(t)
-				return open(t, fs, root)
+				o := options()
+				o.ListBytes = 1 << 20
+				s, err := directory.Open(fs, root, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
 			}, objectstest.Options{Large: 1 << 20, Overwrites: name == "no links"})
 		})
 	}
