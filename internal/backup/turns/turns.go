@@ -52,6 +52,7 @@ type Faults struct {
 	Skips     bool // a member that takes over goes on with what it applies now
 	Former    bool // a turn is given entries that are for the recipients of a later policy
 	Forgets   bool // the rule's window is a nanosecond
+	Crowds    bool // more operations are asked for at once than the place does
 	Prune     prune.Faults
 }
 
@@ -314,11 +315,15 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if m.config.Faults.Forgets {
 		rule.Window = min(rule.Window, 1)
 	}
+	atOnce := m.config.AtOnce
+	if m.config.Faults.Crowds {
+		atOnce = math.MaxInt
+	}
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
-		AtOnce:    m.config.AtOnce,
+		AtOnce:    atOnce,
 		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes,
 		Faults: m.config.Faults.Prune}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
