@@ -124,18 +124,12 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	case has.Place == "": // there was no policy
 		p.VerifySeconds = defaultBackupVerify
 	}
-	switch {
-	case p.Place == "":
+	if p.Place == "" {
 		return p, errors.New("say where the backup goes: file:///DIRECTORY, or s3://BUCKET/PREFIX")
-	case len(p.Place) > kv.MaxBackupPlaceBytes:
-		return p, fmt.Errorf("the URL of the place has %d bytes, and at most %d are taken", len(p.Place),
-			kv.MaxBackupPlaceBytes)
 	}
-	at, err := place.Parse(p.Place)
-	if err != nil {
+	if p.Place, err = placeOf(p.Place); err != nil {
 		return p, err
 	}
-	p.Place = at.String() // in one form: another text would count as another place
 	for _, number := range []struct {
 		name           string
 		is, from, most int64
@@ -161,6 +155,23 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 		return p, errors.New("the URL of the place is not text")
 	}
 	return p, nil
+}
+
+// placeOf returns the URL of a place in one form: another text would count as another place.
+func placeOf(text string) (string, error) {
+	size := len(text)
+	if size <= kv.MaxBackupPlaceBytes {
+		at, err := place.Parse(text)
+		if err != nil {
+			return "", err
+		}
+		text = at.String()
+		size = len(text) // characters that are escaped make it longer
+	}
+	if size > kv.MaxBackupPlaceBytes {
+		return "", fmt.Errorf("the URL of the place has %d bytes, and at most %d are taken", size, kv.MaxBackupPlaceBytes)
+	}
+	return text, nil
 }
 
 func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,7 @@ func TestBackup_policies(t *testing.T) {
 	for _, wrong := range []*quoratepb.StartBackupRequest{
 		{}, {Place: "/mnt"}, {Place: "s3://key:hidden@b/p"}, {Place: "s3://b/p?secret=hidden"},
 		{Place: "file:///" + strings.Repeat("x", kv.MaxBackupPlaceBytes)}, {Place: dir.Place, BaseSeconds: 59},
+		{Place: "file:///" + strings.Repeat("é", kv.MaxBackupPlaceBytes/3)},
 		{Place: dir.Place, Recipients: []string{"AGE-SECRET-KEY-1HIDDEN"}}, {Place: dir.Place, Recipients: []string{"hidden"}},
 		{Place: dir.Place, Recipients: []string{testRecipient}, InTheClear: true},
 		{Place: dir.Place, Keep: "14"}, {Place: dir.Place, Keep: "14d,hourly:3"},
@@ -56,6 +58,9 @@ func TestBackup_policies(t *testing.T) {
 	} {
 		_, err := api.Start(ctx, wrong)
 		if status.Code(err) != codes.InvalidArgument || strings.Contains(strings.ToLower(err.Error()), "hidden") || len(err.Error()) > 400 {
+			t.Errorf("%.100v: %.500v", wrong, err)
+		}
+		if long := len(wrong.GetPlace()) > 500; long != strings.Contains(fmt.Sprint(err), "and at most 2048 are taken") {
 			t.Errorf("%.100v: %.500v", wrong, err)
 		}
 	}

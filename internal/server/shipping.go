@@ -55,8 +55,9 @@ func (s *Server) startShipper(context.Context, Options) error {
 		Row: s.backupRow, Propose: s.member.Propose, Checkpoint: s.member.Checkpoint,
 		Open: s.placeOpener(s.budgets.Shipped.Place/placeParts, &s.shipPlace),
 		FS:   s.disk.fs, Dir: filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
-		HeldBytes: s.budgets.Shipped.Waiting, NameBytes: max(s.budgets.Shipped.Place/placeParts, fetch.LeastNameBytes),
-		Clock: env.WallClock{}, Logger: s.logger,
+		HeldBytes: s.budgets.Shipped.Waiting, AtOnce: objectplace.AtOnce(s.budgets.Shipped.Place / placeParts),
+		NameBytes: max(s.budgets.Shipped.Place/placeParts, fetch.LeastNameBytes),
+		Clock:     env.WallClock{}, Logger: s.logger,
 	})
 	s.shipper.Store(ships)
 	var ctx context.Context

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
+	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/kernel"
@@ -25,11 +26,13 @@ type buckets struct {
 	rng *rand.Rand
 	// late worlds have places whose lists are late, and operations that take effect after they were cancelled, or after their
 	// process ended. Both hide what came before: a gap may have no note then.
-	late  bool
-	held  int64 // bytes that a member keeps, and as much that may wait for the place
-	seal  int64 // milliseconds
-	all   [2]*bucket
-	dirty bool // places fail a little all the time
+	late bool
+	held int64 // bytes that a member keeps, and as much that may wait for the place
+	seal int64 // milliseconds
+	// atOnce is how many operations a place does at once: members must ask for no more.
+	atOnce int
+	all    [2]*bucket
+	dirty  bool // places fail a little all the time
 	// pace is how much faster time is for the backup: in half of the worlds a second of them is an hour by the clocks that
 	// retention and proofs go by, so that hours and days of rules pass.
 	pace  time.Duration
@@ -59,7 +62,7 @@ type bucket struct {
 }
 
 func newBuckets(r *run, seed uint64) *buckets {
-	b := &buckets{rng: dice.Stream(seed, streamBuckets)}
+	b := &buckets{rng: dice.Stream(seed, streamBuckets), atOnce: ship.LeastAtOnce + int(seed%4)}
 	b.late = dice.Chance(b.rng, 0.4)
 	b.dirty = dice.Chance(b.rng, 0.5)
 	b.held = dice.Pick(b.rng, int64(8<<10), 64<<10, 1<<20)

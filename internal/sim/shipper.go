@@ -47,7 +47,11 @@ type task struct {
 	cancelled func() // tells the machine that it was cancelled
 	over      bool   // its end was told
 	void      bool   // it was cancelled
+	ships     bool   // it is one of package ship at the place
 }
+
+// leastKept is the memory of a round of retention in a world, at least: for what its places have.
+const leastKept = 256 << 10
 
 // newShipper returns the shipper of a life; nil in a world without a backup.
 func newShipper(h *host, data *datadir.Data) *shipper {
@@ -57,7 +61,8 @@ func newShipper(h *host, data *datadir.Data) *shipper {
 	s := &shipper{h: h, under: map[*task]bool{}, feed: feed.New(h.run.buckets.held)}
 	s.feed.Begin(data.Machine)
 	s.machine = turns.New(turns.Config{Cluster: clusterID, Epoch: uint64(data.Identity.Epoch.Number), Member: h.id,
-		Build: "1.1.0", HeldBytes: h.run.buckets.held, Lock: h.run.buckets.sealing.lock,
+		Build: "1.1.0", HeldBytes: h.run.buckets.held, KeepBytes: max(h.run.buckets.held, leastKept),
+		AtOnce: h.run.buckets.atOnce, Lock: h.run.buckets.sealing.lock,
 		Times: h.run.buckets.shipTimes(), Faults: h.run.broken.Ships}, s.feed)
 	return s
 }
@@ -84,7 +89,7 @@ func keepShipping(h *host) {
 
 // begin begins what the machine asks for.
 func (s *shipper) begin() {
-	s.judge()
+	defer s.judge()
 	ops := s.machine.Take()
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
@@ -106,8 +111,18 @@ func (s *shipper) begin() {
 	}
 }
 
-// judge wants memory within its bounds, and no operation outside of a turn.
+// judge wants memory, and the operations at the place that are under way, within their bounds.
 func (s *shipper) judge() {
+	ships := 0
+	for op := range s.under {
+		if op.ships {
+			ships++
+		}
+	}
+	if b := s.h.run.buckets; ships > b.atOnce && !s.h.run.broken.Ships.EarlyAck {
+		s.h.run.suite.Report("backup", fmt.Sprintf("member %v has %d operations at the place under way, which does %d at once",
+			s.h.id, ships, b.atOnce))
+	}
 	most := s.h.run.buckets.held
 	if s.feed.Held() > most || s.machine.Held() > 2*most+4<<10 { // packed entries have heads
 		s.h.run.suite.Report("backup", fmt.Sprintf("member %v holds %d and %d bytes for the backup, of %d", s.h.id,
@@ -117,7 +132,7 @@ func (s *shipper) judge() {
 
 // do lets an operation take effect, and end, later. late says that it takes effect even if it was cancelled, or its process has
 // ended.
-func (s *shipper) do(late bool, cancelled func(), effect func() (end func())) {
+func (s *shipper) do(late bool, cancelled func(), effect func() (end func())) *task {
 	op := &task{cancelled: cancelled}
 	s.under[op] = true
 	b := s.h.run.buckets
@@ -134,6 +149,7 @@ func (s *shipper) do(late bool, cancelled func(), effect func() (end func())) {
 	} else {
 		s.h.after(to, act)
 	}
+	return op
 }
 
 func (s *shipper) tell(op *task, end func()) {
@@ -185,11 +201,12 @@ func (s *shipper) ship(op *ship.Op) {
 	done := func(o ship.Outcome) { s.machine.Done(s.h.shipClock(), op, o) }
 	performer := s.performer
 	cancelled := ship.Outcome{Result: ship.Failed, Why: context.Canceled.Error()}
-	s.do(op.Kind == ship.Put, func() { done(cancelled) }, func() func() {
+	task := s.do(op.Kind == ship.Put, func() { done(cancelled) }, func() func() {
 		o := performer.Do(context.Background(), op)
 		s.interrupt(op)
 		return func() { done(o) }
 	})
+	task.ships = op.Kind != ship.Checkpoint && op.Kind != ship.Discard
 }
 
 // report replicates a report. Its end is told after a while, whether or not it is known.

@@ -244,6 +244,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"prune-young-files":     {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 18},
 		"prune-named-files":     {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
 		"prune-all-log":         {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
+		"ship-crowds":           {Members: 3, Nemesis: "backup", Seed: 8},
 		"ship-to-former":        {Members: 3, Nemesis: "backup,transfer", Seed: 2},
 		"prove-one-look":        {Members: 3, Nemesis: "backup,transfer", Duration: 20 * time.Second, Seed: 28854001},
 		"prove-lost":            {Members: 3, Nemesis: "backup,transfer", Seed: 120},

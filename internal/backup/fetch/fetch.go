@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// DamageError means that an object is missing, or not what its name says.
+// DamageError means that an object is missing, is none, or is not what its name says.
 type DamageError struct {
 	Name string
 	Err  error
@@ -115,11 +115,16 @@ func (t through) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return found[:n], more && n == len(found), err
 }
 
+// grownBytes is up to how many bytes room is made for an object before it is read: a segment has about so many. A buffer that
+// grows holds up to three times what it was given for a moment.
+const grownBytes = 4 << 20
+
 // Object reads an object of at most so many bytes.
 func Object(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64) ([]byte, error) {
 	var content bytes.Buffer
 	err := twice(func() error {
 		content.Reset()
+		content.Grow(int(min(max(most, 0), grownBytes)) + bytes.MinRead) // the end is found by a read that gets nothing
 		return read(ctx, store, name, hash, most, &content)
 	})
 	return content.Bytes(), err
@@ -153,7 +158,7 @@ func twice(try func() error) error {
 
 func read(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, to io.Writer) (err error) {
 	body, err := store.Get(ctx, name, 0, -1)
-	if errors.Is(err, objects.ErrNotFound) {
+	if errors.Is(err, objects.ErrNotFound) || errors.Is(err, objects.ErrForeign) {
 		return &DamageError{name, err}
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ type Plan struct {
 
 // Make makes a plan.
 func Make(in *Input) *Plan {
-	p := &Plan{}
+	p := &Plan{Fates: make([]Fate, 0, len(in.Bases))}
 	for i := range in.Bases {
 		p.Fates = append(p.Fates, Fate{Base: in.Bases[i]})
 		in.judge(&p.Fates[i].Base)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,16 +20,17 @@ type round struct {
 	known  []kv.BackupBase
 	report Report
 
-	bases     []keep.Base // sorted by name
-	sizes     map[backup.BaseName]int64
-	firsts    map[uint64]consensus.Index
-	notes     []backup.KeptName // sorted: the last one is the newest
-	noteTimes map[backup.KeptName]int64
-	files     map[backup.Hash]*file
-	late      bool   // the list and the place disagree on manifests
-	blocked   string // why no file is removed
-	unread    int    // manifests that cannot be read
-	looked    bool   // no more files are removed
+	pages   int         // of lists
+	held    int64       // bytes of what is known
+	bases   []keep.Base // sorted by name
+	firsts  map[uint64]consensus.Index
+	notes   []backup.KeptName // sorted: the last one is the newest
+	noted   int64             // when the place took the last one
+	files   map[backup.Hash]*file
+	late    bool   // the list and the place disagree on manifests
+	blocked string // why no file is removed
+	unread  int    // manifests that cannot be read
+	looked  bool   // no more files are removed
 }
 
 // file is a file of bases, as the place lists it.
@@ -40,8 +40,8 @@ type file struct {
 }
 
 func newRound(newest consensus.Index) *round {
-	return &round{begun: map[uint64]bool{}, newest: newest, sizes: map[backup.BaseName]int64{},
-		firsts: map[uint64]consensus.Index{}, noteTimes: map[backup.KeptName]int64{}, files: map[backup.Hash]*file{}}
+	return &round{begun: map[uint64]bool{}, newest: newest, firsts: map[uint64]consensus.Index{},
+		files: map[backup.Hash]*file{}}
 }
 
 // prefix is that of the cluster's objects of a kind.
@@ -54,7 +54,7 @@ func (p *Pruner) list(prefix, after string, take func(*Listed) bool, then func()
 	p.do(Op{Kind: List, Name: prefix, After: after}, func(o *Outcome) {
 		for i := range o.Listed {
 			if !take(&o.Listed[i]) {
-				p.fail("the place has more objects below "+prefix+" than retention looks at", true)
+				p.tooMany(prefix)
 				return
 			}
 		}
@@ -66,22 +66,31 @@ func (p *Pruner) list(prefix, after string, take func(*Listed) bool, then func()
 	})
 }
 
+// holds reports whether there is memory for so many bytes more.
+func (p *Pruner) holds(bytes int64) bool {
+	p.round.held += bytes
+	return p.round.held <= p.config.MostBytes
+}
+
 func (p *Pruner) listBases(after string) {
-	listed := map[backup.BaseName]Listed{}
+	r := p.round
+	known := r.newest == 0
 	p.list(p.prefix(backup.BasePrefix), after, func(l *Listed) bool {
-		if n, err := backup.ParseBase(l.Name); err == nil && n.Cluster == p.config.Cluster {
-			listed[n] = *l
+		n, err := backup.ParseBase(l.Name)
+		if err != nil || n.Cluster != p.config.Cluster {
+			return true
 		}
-		return len(listed) <= MaxBases
+		if _, before := p.seen[n]; !before && (!p.holds(baseBytes) || len(p.seen) == MaxBases) {
+			clear(p.seen) // the next round begins as the first one of a turn does
+			return false
+		}
+		p.seen[n] = stored{l.Size, l.Time}
+		known = known || r.isNewest(&n)
+		return true
 	}, func() {
-		maps.Copy(p.seen, listed)
-		r := p.round
-		known := r.newest == 0
-		for n, l := range p.seen {
-			r.bases = append(r.bases, keep.Base{BaseName: n, Taken: l.Time})
-			r.sizes[n] = l.Size
-			_, there := listed[n]
-			known = known || there && r.isNewest(&n)
+		r.bases = make([]keep.Base, 0, len(p.seen))
+		for n, at := range p.seen {
+			r.bases = append(r.bases, keep.Base{BaseName: n, Taken: at.time})
 		}
 		slices.SortFunc(r.bases, func(a, b keep.Base) int { return strings.Compare(a.String(), b.String()) })
 		switch {
@@ -140,10 +149,10 @@ func (p *Pruner) listNotes() {
 	r := p.round
 	p.list(p.prefix(backup.KeptPrefix), "", func(l *Listed) bool {
 		if n, err := backup.ParseKept(l.Name); err == nil && n.Cluster == p.config.Cluster {
-			r.notes = append(r.notes, n)
-			r.noteTimes[n] = l.Time
+			r.notes, r.noted = append(r.notes, n), max(r.noted, l.Time)
+			return p.holds(noteBytes) && len(r.notes) <= MaxNotes
 		}
-		return len(r.notes) <= MaxNotes
+		return true
 	}, p.listFiles)
 }
 
@@ -152,8 +161,9 @@ func (p *Pruner) listFiles() {
 	p.list(p.prefix(backup.FilePrefix), "", func(l *Listed) bool {
 		if cluster, hash, err := backup.ParseFile(l.Name); err == nil && cluster == p.config.Cluster {
 			r.files[hash] = &file{size: l.Size, time: l.Time}
+			return p.holds(fileBytes)
 		}
-		return int64(len(r.files)) <= p.config.MostBytes/fileBytes
+		return true
 	}, func() { p.readManifests(0) })
 }
 
@@ -167,7 +177,7 @@ func (p *Pruner) readManifests(i int) {
 	b := &r.bases[i]
 	name := b.String()
 	most := backup.ManifestWithin(p.manifestBytes())
-	if r.sizes[b.BaseName] > most {
+	if p.seen[b.BaseName].size > most {
 		p.unreadable(b, name)
 		p.readManifests(i + 1)
 		return
@@ -190,7 +200,9 @@ func (p *Pruner) readManifests(i int) {
 }
 
 // manifestBytes is the memory to read a manifest in.
-func (p *Pruner) manifestBytes() int64 { return p.config.MostBytes / 2 }
+func (p *Pruner) manifestBytes() int64 {
+	return max(p.config.MostBytes-p.round.held, p.config.MostBytes/4)
+}
 
 func (p *Pruner) read(b *keep.Base, name string, content []byte) {
 	needed, err := backup.ObjectsWithin(&b.BaseName, content, p.manifestBytes())

@@ -15,7 +15,8 @@ type Config struct {
 	Epoch   uint64             // of the cluster
 	Member  consensus.MemberID // for notes
 	Rule    keep.Rule
-	// MostBytes bounds what a round holds: what it knows of files, and one manifest.
+	// MostBytes bounds what a round holds: what it knows of bases, notes and files, and of what they leave one manifest, which
+	// has a quarter in any case.
 	MostBytes int64
 	DryRun    bool // count what would go, and remove nothing
 	Faults    Faults
@@ -32,14 +33,19 @@ type Faults struct {
 // DefaultMostBytes is the memory of a round.
 const DefaultMostBytes = 64 << 20
 
-// fileBytes is about what a file takes in memory.
-const fileBytes = 128
+// A base, a note and a file take about so many bytes of memory: a base with its fate, and with what earlier rounds knew of it.
+const (
+	baseBytes = 768
+	noteBytes = 192
+	fileBytes = 128
+)
 
 // Bounds of what a place may have.
 const (
 	MaxBases  = 50_000
 	MaxEpochs = 1000
 	MaxNotes  = 50_000
+	MaxPages  = 100_000 // of lists, in a round
 )
 
 // Times by the place's clock.
@@ -115,7 +121,7 @@ type Pruner struct {
 	now     int64
 	round   *round // nil: none is under way
 	stopped bool
-	seen    map[backup.BaseName]Listed // bases of earlier rounds: a list may omit some
+	seen    map[backup.BaseName]stored // bases of this round and of earlier ones: a list may omit some
 	report  Report
 
 	ops     []Op
@@ -123,12 +129,15 @@ type Pruner struct {
 	nextID  uint64
 }
 
+// stored is what the place says of an object.
+type stored struct{ size, time int64 }
+
 // New returns a Pruner.
 func New(c Config) *Pruner {
 	if c.MostBytes <= 0 {
 		c.MostBytes = DefaultMostBytes
 	}
-	return &Pruner{config: c, seen: map[backup.BaseName]Listed{}, running: map[uint64]func(*Outcome){}}
+	return &Pruner{config: c, seen: map[backup.BaseName]stored{}, running: map[uint64]func(*Outcome){}}
 }
 
 // Active reports whether a round is under way.
@@ -147,7 +156,7 @@ func (p *Pruner) Report() Report { return p.report }
 func (p *Pruner) Begin(now int64, newest consensus.Index, known ...kv.BackupBase) {
 	p.now, p.stopped = now, false
 	p.round = newRound(newest)
-	p.round.known = known
+	p.round.known, p.round.held = known, baseBytes*int64(len(p.seen))
 	p.listBases("")
 }
 
@@ -166,13 +175,22 @@ func (p *Pruner) Stop() {
 }
 
 // Take returns the operations that are to begin.
-func (p *Pruner) Take() []Op {
-	ops := p.ops
-	p.ops = nil
-	for i := range ops {
-		p.round.begun[ops[i].ID] = true
+func (p *Pruner) Take() (ops []Op) {
+	for op, due := p.TakeOne(); due; op, due = p.TakeOne() {
+		ops = append(ops, op)
 	}
 	return ops
+}
+
+// TakeOne returns the next operation that is to begin; false: there is none.
+func (p *Pruner) TakeOne() (op Op, due bool) {
+	if len(p.ops) == 0 {
+		return Op{}, false
+	}
+	op = p.ops[0]
+	p.ops = p.ops[1:]
+	p.round.begun[op.ID] = true
+	return op, true
 }
 
 // Done tells how an operation ended.
@@ -194,10 +212,22 @@ func (p *Pruner) Done(id uint64, o Outcome) {
 
 // do begins an operation. then is called with what it gave, if it did not fail.
 func (p *Pruner) do(op Op, then func(*Outcome)) {
+	if op.Kind == List {
+		if p.round.pages++; p.round.pages > MaxPages {
+			p.tooMany(op.Name)
+			return
+		}
+	}
 	p.nextID++
 	op.ID = p.nextID
 	p.running[op.ID] = then
 	p.ops = append(p.ops, op)
+}
+
+// tooMany ends a round at a place that has more than it looks at.
+func (p *Pruner) tooMany(prefix string) {
+	p.fail("the place has more objects below "+prefix+" than retention looks at: somebody else writes there, or give a longer "+
+		"--base-every, a shorter --keep, or members more --memory", true)
 }
 
 // fail ends the round.

@@ -412,7 +412,7 @@ func TestPruner_bounds(t *testing.T) {
 	if r, _ := w.round(c, w.place, 0, true); r.Done || !r.Refused || !strings.Contains(r.Why, "more objects") {
 		t.Errorf("with memory of ten files: %+v", r)
 	}
-	c.MostBytes = 128 * 100 // an eighth of it is for the bytes of a manifest
+	c.MostBytes = 20 << 10 // bases and files leave a quarter of it for a manifest
 	w.base(61, strings.Repeat("x", 900), strings.Repeat("y", 900))
 	w.now += 2 * hour
 	r, _ := w.round(c, w.place, 0, true)

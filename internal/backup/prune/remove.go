@@ -1,9 +1,9 @@
 package prune
 
 import (
+	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
@@ -16,13 +16,13 @@ type object struct {
 	size int64
 }
 
-// remove removes objects, so many at once, and calls then when all are gone.
-func (p *Pruner) remove(all []object, atOnce int, then func()) {
+// remove removes so many objects, so many at once, and calls then when all are gone. Their names are made one by one.
+func (p *Pruner) remove(all int, of func(i int) object, atOnce int, then func()) {
 	next, under := 0, 0
 	var more func()
 	more = func() {
-		for under < atOnce && next < len(all) {
-			o := all[next]
+		for under < atOnce && next < all {
+			o := of(next)
 			next++
 			if p.config.DryRun {
 				p.removed(&o)
@@ -35,7 +35,7 @@ func (p *Pruner) remove(all []object, atOnce int, then func()) {
 				more()
 			})
 		}
-		if under == 0 && next == len(all) {
+		if under == 0 && next == all {
 			next++ // then is called once
 			then()
 		}
@@ -52,23 +52,26 @@ func (p *Pruner) removed(o *object) {
 // manifests name that go now stays until the next round.
 func (p *Pruner) removeFiles() {
 	r := p.round
-	now, noted := r.placeTime(), int64(0)
-	for _, at := range r.noteTimes {
-		noted = max(noted, at)
-	}
-	if r.blocked != "" || r.late || now == 0 || now-noted < ManifestGrace.Milliseconds() {
+	now := r.placeTime()
+	if r.blocked != "" || r.late || now == 0 || now-r.noted < ManifestGrace.Milliseconds() {
 		p.note()
 		return
 	}
-	var gone []object
+	type sized struct {
+		hash backup.Hash
+		size int64
+	}
+	var gone []sized
 	for hash, f := range r.files {
 		if !f.named && (now-f.time >= FileGrace.Milliseconds() || p.config.Faults.Young) {
-			gone = append(gone, object{backup.FileName(p.config.Cluster, hash), f.size})
+			gone = append(gone, sized{hash, f.size})
 		}
 	}
-	slices.SortFunc(gone, func(a, b object) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(gone, func(a, b sized) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	r.files = nil
-	p.remove(gone, deletes, p.note)
+	p.remove(len(gone), func(i int) object {
+		return object{backup.FileName(p.config.Cluster, gone[i].hash), gone[i].size}
+	}, deletes, p.note)
 }
 
 // placeTime is when the place took the newest base that is whole, by its clock: it is later now. Zero: not known.
@@ -85,13 +88,16 @@ func (r *round) placeTime() (at int64) {
 func (p *Pruner) note() {
 	r, plan := p.round, p.round.report.Plan
 	r.looked = true
-	var gone []object
+	var gone []*keep.Fate
 	for i := range plan.Fates {
 		if f := &plan.Fates[i]; !f.Kept {
-			gone = append(gone, object{f.String(), r.sizes[f.BaseName]})
+			gone = append(gone, f)
 		}
 	}
-	then := func() { p.remove(gone, 1, p.removeLog) }
+	then := func() {
+		p.remove(len(gone), func(i int) object { return object{gone[i].String(), p.seen[gone[i].BaseName].size} }, 1,
+			p.removeLog)
+	}
 	noted := consensus.Index(0)
 	if n := len(r.notes); n > 0 {
 		noted = r.notes[n-1].Floor
@@ -125,7 +131,7 @@ func (p *Pruner) removeLog() {
 
 func (p *Pruner) removeEpochs(epochs []uint64) {
 	if len(epochs) == 0 {
-		p.removeGaps()
+		p.removeGaps("")
 		return
 	}
 	prefix := p.prefix(backup.LogPrefix)
@@ -149,7 +155,7 @@ func (p *Pruner) removeSegments(prefix, after string, then func()) {
 				gone = append(gone, object{o.Listed[i].Name, o.Listed[i].Size})
 			}
 		}
-		p.remove(gone, deletes, func() {
+		p.remove(len(gone), func(i int) object { return gone[i] }, deletes, func() {
 			if more {
 				p.removeSegments(prefix, o.Listed[len(o.Listed)-1].Name, then)
 				return
@@ -159,24 +165,31 @@ func (p *Pruner) removeSegments(prefix, after string, then func()) {
 	})
 }
 
-// removeGaps removes the notes of gaps that end before what is kept, and then all notes of what was removed but the last.
-func (p *Pruner) removeGaps() {
-	var gone []object
-	p.list(p.prefix(backup.GapPrefix), "", func(l *Listed) bool {
-		if n, err := backup.ParseGap(l.Name); err == nil && n.Until <= p.round.report.Plan.Floor {
-			gone = append(gone, object{l.Name, l.Size})
+// removeGaps removes the notes of gaps that end before what is kept, page by page, and then all notes of what was removed but
+// the last.
+func (p *Pruner) removeGaps(after string) {
+	p.do(Op{Kind: List, Name: p.prefix(backup.GapPrefix), After: after}, func(o *Outcome) {
+		var gone []object
+		for i := range o.Listed {
+			l := &o.Listed[i]
+			if n, err := backup.ParseGap(l.Name); err == nil && n.Until <= p.round.report.Plan.Floor {
+				gone = append(gone, object{l.Name, l.Size})
+			}
 		}
-		return len(gone) <= MaxNotes
-	}, func() {
-		p.remove(gone, 1, func() { p.remove(p.oldNotes(), 1, p.finish) })
+		p.remove(len(gone), func(i int) object { return gone[i] }, 1, func() {
+			if o.More && len(o.Listed) > 0 {
+				p.removeGaps(o.Listed[len(o.Listed)-1].Name)
+				return
+			}
+			p.removeNotes()
+		})
 	})
 }
 
-func (p *Pruner) oldNotes() (gone []object) {
-	if n := len(p.round.notes); n > 0 && !p.config.DryRun {
-		for _, note := range p.round.notes[:n-1] {
-			gone = append(gone, object{name: note.String()})
-		}
+func (p *Pruner) removeNotes() {
+	old := max(0, len(p.round.notes)-1)
+	if p.config.DryRun {
+		old = 0
 	}
-	return gone
+	p.remove(old, func(i int) object { return object{name: p.round.notes[i].String()} }, 1, p.finish)
 }

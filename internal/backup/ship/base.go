@@ -71,7 +71,7 @@ func (s *Shipper) beginBase() {
 	}
 	b.asked, b.behind = true, 0
 	run := b.run
-	s.begin(Op{Kind: Checkpoint}, func(o *Outcome) {
+	s.begin(Op{Kind: Checkpoint}, byDisk, func(o *Outcome) {
 		switch {
 		case b.run != run:
 		case o.Result != OK:
@@ -100,13 +100,13 @@ func (s *Shipper) checkpointMade(made *backup.Manifest) {
 func (s *Shipper) putFiles() {
 	run := s.base.run
 	for i, o := range s.base.files {
-		if i == s.config.FilePuts {
+		if i == s.config.FilePuts || !s.roads.free(toOthers) {
 			return
 		}
 		if o.under || o.done || s.now < o.next {
 			continue
 		}
-		s.put(Op{Kind: PutFile, Name: o.name, File: *o.file}, o, func(result Result) {
+		s.put(Op{Kind: PutFile, Name: o.name, File: *o.file}, toOthers, o, func(result Result) {
 			if result == OK {
 				s.base.known[o.file.Hash] = true
 			}
@@ -147,12 +147,12 @@ func (s *Shipper) putManifest() {
 		name, content := b.manifest.Seal(s.config.Lock)
 		b.whole = &object{name: name.String(), content: content, end: name.Head()}
 	}
-	if b.whole.under || s.now < b.whole.next {
+	if b.whole.under || s.now < b.whole.next || !s.roads.free(toOthers) {
 		return
 	}
 	run := b.run
 	op := Op{Kind: Put, Name: b.whole.name, Content: b.whole.content, Needs: s.needs(b.manifest)}
-	s.put(op, b.whole, func(result Result) {
+	s.put(op, toOthers, b.whole, func(result Result) {
 		switch {
 		case s.base.run != run:
 		case result == OK:

@@ -12,6 +12,8 @@
 //  2. At most HeldBytes wait for the place. Beyond, entries are left out, and the place gets a note of it
 //     (backup.Gap) and a new base, in this order: no gap is silent.
 //  3. A segment continues the one before it, or follows a gap. Times never fall.
+//  4. No more than AtOnce operations are under way at the place, and one of these is for segments and notes of gaps alone: they
+//     wait neither for files of a base nor for retention. Among the others, a base and retention take turns.
 //
 // See docs/adr/0086-continuous-backup.md.
 package ship

@@ -141,23 +141,23 @@ func (s *Shipper) recover() {
 // over would continue it, and the gap would have no note.
 func (s *Shipper) noting() bool { return len(s.queue) > 0 && s.queue[0].gap }
 
-// putQueue puts the first objects that wait.
-func (s *Shipper) putQueue() {
+// putQueue puts the first objects that wait, so many at once at most.
+func (s *Shipper) putQueue(most int) {
 	for i, o := range s.queue {
-		if i == s.config.Puts || i == 1 && s.noting() {
+		if i == s.config.Puts || i == 1 && s.noting() || s.roads.under[toLog] >= most || !s.roads.free(toLog) {
 			break
 		}
 		if o.under || o.done || s.now < o.next {
 			continue
 		}
-		s.put(Op{Kind: Put, Name: o.name, Content: o.content}, o, func(Result) { s.popDone() })
+		s.put(Op{Kind: Put, Name: o.name, Content: o.content}, toLog, o, func(Result) { s.popDone() })
 	}
 }
 
 // put puts an object, and calls then with the result. If it fails the caller puts it again, from its next on.
-func (s *Shipper) put(op Op, o *object, then func(Result)) {
+func (s *Shipper) put(op Op, by road, o *object, then func(Result)) {
 	o.under = true
-	s.begin(op, func(outcome *Outcome) {
+	s.begin(op, by, func(outcome *Outcome) {
 		o.under = false
 		if o.done = outcome.Result == OK; !o.done {
 			o.next = s.retry(o.failures)

@@ -74,7 +74,6 @@ func (s *Shipper) turnRetention() {
 		r.began, r.under, r.cut = s.now, true, false
 		r.pruner.Begin(s.now, s.base.head.Index, s.knownBases()...)
 	}
-	s.takePrune()
 }
 
 // knownBases are the bases that members reported, and the newest one, which may not be reported yet.
@@ -86,10 +85,15 @@ func (s *Shipper) knownBases() []kv.BackupBase {
 	return append(slices.Clone(s.known), kv.BackupBase{Index: uint64(b.head.Index), Hash: b.hash})
 }
 
-// takePrune begins the operations that the pruner asks for.
+// takePrune begins the operations that the pruner asks for, one after the other: what did not begin is not asked for any more
+// once the round is stopped.
 func (s *Shipper) takePrune() {
-	for _, op := range s.retention.pruner.Take() {
-		s.begin(Op{Kind: Prune, Name: op.Name, Prune: &op}, func(o *Outcome) {
+	for s.roads.free(toOthers) {
+		op, due := s.retention.pruner.TakeOne()
+		if !due {
+			return
+		}
+		s.begin(Op{Kind: Prune, Name: op.Name, Prune: &op}, toOthers, func(o *Outcome) {
 			if o.Result != OK {
 				o.Pruned.Why = cmp.Or(o.Pruned.Why, o.Why, "failed")
 			}

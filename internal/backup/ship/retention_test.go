@@ -113,7 +113,8 @@ func keeps(t *testing.T, seed int64) (deleted int) {
 	const faster = 3000
 	w := &world{t: t, rng: rng, place: map[string][]byte{}, times: map[string]int64{}, hours: faster, now: 1_790_000_000_000,
 		config: ship.Config{Cluster: cluster, Member: 3, SealBytes: 1 + rng.Intn(2000), SealAfter: 300 * faster,
-			BaseEvery: 2000 * faster, HeldBytes: int64(1000 + rng.Intn(20000)), Keep: keep.Rule{Window: 4 * time.Hour}}}
+			BaseEvery: 2000 * faster, HeldBytes: int64(1000 + rng.Intn(20000)), AtOnce: ship.LeastAtOnce + int(seed%3),
+			Keep: keep.Rule{Window: 4 * time.Hour}}}
 	if rng.Intn(2) == 0 {
 		w.config.Keep.Daily = 2
 	}

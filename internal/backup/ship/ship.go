@@ -26,6 +26,7 @@ type Config struct {
 	HeldBytes int64 // entries and segments that the place has not taken: more of them are left out
 	Puts      int   // segments that are put at once
 	FilePuts  int   // files of a base that are put at once
+	AtOnce    int   // operations at the place at once, of all kinds, LeastAtOnce or more; one of them is for segments alone
 
 	Keep      keep.Rule // what stays at the place
 	KeepBytes int64     // memory of a look at the place for what does not (prune.Config)
@@ -42,7 +43,11 @@ const (
 	DefaultHeldBytes = 64 << 20
 	DefaultPuts      = 4
 	DefaultFilePuts  = 2
+	DefaultAtOnce    = 8
 )
+
+// LeastAtOnce is the least Config.AtOnce: a segment and something else.
+const LeastAtOnce = 2
 
 // The times after which an operation that failed is tried again.
 const retryFirst, retryLimit int64 = 500, 30_000
@@ -56,6 +61,8 @@ func (c Config) withDefaults() Config {
 	set(&c.HeldBytes, DefaultHeldBytes)
 	set(&c.Puts, DefaultPuts)
 	set(&c.FilePuts, DefaultFilePuts)
+	set(&c.AtOnce, DefaultAtOnce)
+	c.AtOnce = max(c.AtOnce, LeastAtOnce)
 	return c
 }
 
@@ -197,11 +204,13 @@ type Shipper struct {
 	ops     []Op
 	running map[uint64]started // by the id of the operation
 	nextID  uint64
+	roads   roads
 }
 
 // started is an operation under way.
 type started struct {
 	kind Kind
+	road road
 	end  func(*Outcome)
 }
 
@@ -209,6 +218,7 @@ type started struct {
 func New(c Config, at Start, now int64) *Shipper {
 	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, news: at.Applied,
 		first: at.Applied + 1, running: map[uint64]started{}}
+	s.roads.atOnce = s.config.AtOnce
 	s.packer.Lock = c.Lock
 	s.base.known, s.base.after = map[backup.Hash]bool{}, at.Behind
 	s.beginRetention()
@@ -300,6 +310,7 @@ func (s *Shipper) Done(id uint64, o Outcome) {
 		return
 	}
 	delete(s.running, id)
+	s.roads.end(of.road)
 	if of.kind != Prune {
 		s.trouble = o.Why
 	}
@@ -325,10 +336,23 @@ func (s *Shipper) Progress() Progress {
 func (s *Shipper) turn() {
 	s.sealIfDue()
 	s.recover()
-	s.putQueue()
+	s.putQueue(1)
 	s.turnRetention()
-	s.turnBase()
+	s.turnOthers()
+	s.putQueue(s.config.Puts)
 	s.noteRestorable()
+}
+
+// turnOthers begins what is due of a base and of retention, by turns: neither waits for the end of the other. It comes before
+// the log has more than one operation, which has more to put all the time where the place is slow.
+func (s *Shipper) turnOthers() {
+	if s.roads.pruned {
+		s.turnBase()
+		s.takePrune()
+		return
+	}
+	s.takePrune()
+	s.turnBase()
 }
 
 // noteRestorable notes how far a restore comes: to the newest base, or to the last segment, if the segments from that base on
@@ -343,11 +367,12 @@ func (s *Shipper) noteRestorable() {
 	}
 }
 
-// begin begins an operation. end is called with its outcome.
-func (s *Shipper) begin(op Op, end func(*Outcome)) {
+// begin begins an operation, for which a road is free. end is called with its outcome.
+func (s *Shipper) begin(op Op, by road, end func(*Outcome)) {
 	s.nextID++
 	op.ID = s.nextID
-	s.running[op.ID] = started{op.Kind, end}
+	s.running[op.ID] = started{op.Kind, by, end}
+	s.roads.begin(by, op.Kind == Prune)
 	s.ops = append(s.ops, op)
 }
 

@@ -182,6 +182,7 @@ func (w *world) look() {
 			w.running = append(w.running, running{op, w.shipper})
 		}
 	}
+	w.judgeRoads()
 	p := w.shipper.Progress()
 	if most := w.config.HeldBytes + int64(w.config.SealBytes) + 1024; p.Held > most { // a head, a note of a gap
 		w.t.Fatalf("%d bytes wait", p.Held)
@@ -328,7 +329,7 @@ func walk(t *testing.T, seed int64) {
 	rng := rand.New(rand.NewSource(seed))
 	w := &world{t: t, rng: rng, place: map[string][]byte{}, times: map[string]int64{}, hours: 1, now: 1_790_000_000_000, config: ship.Config{
 		Cluster: cluster, Member: 3, SealBytes: 1 + rng.Intn(2000), SealAfter: 300, BaseEvery: 5000,
-		HeldBytes: int64(1000 + rng.Intn(20000)),
+		HeldBytes: int64(1000 + rng.Intn(20000)), AtOnce: ship.LeastAtOnce + int(seed%5),
 	}}
 	defer func() {
 		if t.Failed() {

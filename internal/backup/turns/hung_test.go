@@ -77,35 +77,62 @@ func TestMachine_hangs(t *testing.T) {
 	}
 }
 
-// Ensure that a place that does not open holds no turn either, and that no turn begins while more than MostHung operations hang.
+// Ensure that a place that does not open holds no turn either, and that no turn begins while more than MostHungOpens of these hang,
+// which hold the names that they have listed.
 func TestMachine_hangs_open(t *testing.T) {
 	m := newMember(t)
-	var hang []turns.Op
-	for {
+	hang := m.hangAll(func() (turns.Op, bool) {
 		m.run(2 * time.Second)
 		at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Open })
 		if at < 0 {
-			break
+			return turns.Op{}, false
 		}
-		hang = append(hang, m.begun[at])
+		open := m.begun[at]
 		m.begun = slices.Delete(m.begun, at, at+1)
 		m.end()
 		m.over()
+		return open, true
+	})
+	if len(hang) != turns.MostHungOpens+1 {
+		t.Errorf("%d hang", len(hang))
+	}
+}
+
+// Ensure that no turn begins while more than MostHung operations hang.
+func TestMachine_hangs_most(t *testing.T) {
+	m := newMember(t)
+	hang := m.hangAll(func() (op turns.Op, begun bool) {
+		if m.run(2 * time.Second); len(m.begun) == 0 {
+			return op, false
+		}
+		return m.hang(10), true
+	})
+	if len(hang) != turns.MostHung+1 {
+		t.Errorf("%d hang", len(hang))
+	}
+}
+
+// hangAll lets an operation hang in each turn until no turn begins, and wants one to begin once one of them has ended.
+func (m *member) hangAll(hang func() (op turns.Op, begun bool)) (all []turns.Op) {
+	m.t.Helper()
+	for op, begun := hang(); begun; op, begun = hang() {
+		all = append(all, op)
 		m.run(32 * time.Second)
 		m.end()
-		if !m.machine.Rests() || len(hang) > 2*turns.MostHung {
-			t.Fatalf("%d hang, and it rests: %t", len(hang), m.machine.Rests())
+		if !m.machine.Rests() || len(all) > 2*turns.MostHung {
+			m.t.Fatalf("%d hang, and it rests: %t", len(all), m.machine.Rests())
 		}
 		m.again()
 	}
-	if len(hang) != turns.MostHung+1 || m.machine.Hung() != len(hang) || len(m.begun) > 0 {
-		t.Fatalf("%d hang, %d by the machine: %v", len(hang), m.machine.Hung(), m.kinds())
+	if m.machine.Hung() != len(all) || len(m.begun) > 0 {
+		m.t.Fatalf("%d hang, %d by the machine: %v", len(all), m.machine.Hung(), m.kinds())
 	}
-	m.machine.Late(m.now, &hang[0])
+	m.machine.Late(m.now, &all[0])
 	m.work(5 * time.Second)
 	if m.machine.Rests() || m.said[len(m.said)-1].Base.Index == 0 {
-		t.Errorf("one has ended: %+v", m.said[len(m.said)-1])
+		m.t.Errorf("one has ended: %+v", m.said[len(m.said)-1])
 	}
+	return all
 }
 
 // Ensure that no turn begins while what hangs holds more than half of the memory.

@@ -23,6 +23,8 @@ type Config struct {
 	HeldBytes int64
 	// KeepBytes bounds what a round of retention holds; zero: HeldBytes.
 	KeepBytes int64
+	// AtOnce is how many operations there are at the place at once; zero: ship.DefaultAtOnce.
+	AtOnce int
 	// Lock returns what encrypts to the recipients of a policy that has some; nil: no policy has.
 	Lock   func(*kv.BackupPolicy) (*backup.Lock, error)
 	Times  Times
@@ -50,6 +52,7 @@ type Faults struct {
 	Skips     bool // a member that takes over goes on with what it applies now
 	Former    bool // a turn is given entries that are for the recipients of a later policy
 	Forgets   bool // the rule's window is a nanosecond
+	Crowds    bool // more operations are asked for at once than the place does
 	Prune     prune.Faults
 }
 
@@ -312,10 +315,15 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if m.config.Faults.Forgets {
 		rule.Window = min(rule.Window, 1)
 	}
+	atOnce := m.config.AtOnce
+	if m.config.Faults.Crowds {
+		atOnce = math.MaxInt
+	}
 	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes - m.hung.bytes,
+		AtOnce:    atOnce,
 		Lock:      m.lock, Keep: rule, KeepBytes: m.config.KeepBytes,
 		Faults: m.config.Faults.Prune}, start, now.UnixMilli())
 	m.ship.Know(m.row.Known)
@@ -482,8 +490,7 @@ func (m *Machine) GaveUp(op *Op) bool { return op.number != m.number }
 // Late tells that an operation has ended that was given up.
 func (m *Machine) Late(now time.Time, op *Op) {
 	m.now = now
-	m.hung.ops--
-	m.hung.bytes -= int64(len(op.Ship.Content))
+	m.hung.end(&op.Ship, op.Kind == Open)
 }
 
 // Closed tells that Close has ended.

@@ -37,7 +37,7 @@ func (m *Machine) begin(op *ship.Op) {
 	if op.Kind == ship.PutFile {
 		m.filing++
 	}
-	m.under[op.ID] = begun{op.Kind, m.now, int64(len(op.Content))}
+	m.under[op.ID] = begun{op.Kind, m.now, sizeOf(op)}
 	m.ask(Op{Kind: Ship, Ship: *op})
 	if m.acknowledged(op) {
 		m.ship.Done(op.ID, ship.Outcome{})

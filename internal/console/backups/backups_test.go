@@ -2,9 +2,11 @@ package backups_test
 
 import (
 	"context"
+	"html"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +117,26 @@ func TestConfirm(t *testing.T) {
 		"": "by one of its forms"} {
 		if body := show(t, b, "/backups/change?"+query, want); strings.Contains(body[strings.Index(body, "<main"):], "hidden@") {
 			t.Errorf("%s: the page repeats a secret", query)
+		}
+	}
+}
+
+// Ensure that a browser sends no URL with a password: the address of the next page would have it, and the browser's history.
+func TestForm_secretStaysInTheBrowser(t *testing.T) {
+	conn := consoletest.Conn{quoratepb.Backup_Status_FullMethodName: healthy()}
+	body := consoletest.Open(t, conn, []page.Page{backups.Page(), backups.Confirm()}, true).Get("/backups")
+	_, after, found := strings.Cut(body, `name="place"`)
+	_, after, hasPattern := strings.Cut(after, `pattern="`)
+	pattern, _, ends := strings.Cut(after, `"`)
+	if !found || !hasPattern || !ends {
+		t.Fatal(body)
+	}
+	form := regexp.MustCompile("^(?:" + html.UnescapeString(pattern) + ")$") // as browsers take it
+	for url, sent := range map[string]bool{"file:///mnt/b": true, "s3://backups": true, " s3://backups/prod ": true, "s3://b?region=x": true,
+		"s3://b/p?endpoint=https://h:9000&region=x": true, "s3://key:hidden@b/p": false, "s3://hidden@b": false, "s3://b/p@hidden": false,
+		"https://key:hidden@h/": false, "": false} {
+		if form.MatchString(url) != sent {
+			t.Errorf("%q: sent %t", url, !sent)
 		}
 	}
 }

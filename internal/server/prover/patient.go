@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// mostHung is how many reads of a place that were given up may be under way when another proof begins.
-	mostHung = 16
+	// mostHung is how many reads of a place that were given up may be under way when another proof begins: each may hold a page
+	// of a list.
+	mostHung = 2
 	// leaveLooks is after how many looks a read is given up that has no end though another member proves the backup, and
 	// quitLooks though this one ends.
 	leaveLooks, quitLooks = 30, 5

@@ -39,6 +39,8 @@ type Options struct {
 	Dir  string // for the files of a checkpoint; what is there is removed
 	// HeldBytes bounds what waits for the place.
 	HeldBytes int64
+	// AtOnce is how many operations a place does at once (place.AtOnce); zero: ship.DefaultAtOnce.
+	AtOnce int
 	// NameBytes bounds what is known of the objects at the place: when it is opened (LeastNameBytes at least), and in a
 	// round of retention.
 	NameBytes int64
@@ -85,7 +87,8 @@ type end struct {
 // New returns a Shipper.
 func New(o Options) *Shipper {
 	machine := turns.New(turns.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
-		HeldBytes: o.HeldBytes, KeepBytes: o.NameBytes, Lock: lockOf, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
+		HeldBytes: o.HeldBytes, KeepBytes: o.NameBytes, AtOnce: o.AtOnce, Lock: lockOf,
+		Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
 	return &Shipper{options: o, machine: machine, ends: make(chan ended), over: make(chan struct{}),
 		close: func() {}}
 }

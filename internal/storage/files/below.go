@@ -61,6 +61,31 @@ func Below(fs env.FS, dir string) env.FS {
 	return &belowFS{FS: fs, dir: filepath.Clean(dir)}
 }
 
+// Namer is a file system that reads the names in a directory in parts, so that their number does not matter.
+type Namer interface {
+	// EachName calls f with each name in a directory, without the directory's own, in any order. It ends with an error of f. Of
+	// names that come or go meanwhile f may get any.
+	EachName(dir string, f func(name string) error) error
+}
+
+// EachName reads the names in a directory as a Namer does, if the file system is one, as that of Below on the machine's disk,
+// and by a List if it is none.
+func EachName(fs env.FS, dir string, f func(name string) error) error {
+	if n, ok := fs.(Namer); ok {
+		return n.EachName(dir, f)
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := f(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // belowFS is the machine's disk below a directory.
 type belowFS struct {
 	env.FS // for names alone
@@ -160,6 +185,34 @@ func (b *belowFS) List(name string) (names []string, err error) {
 		}
 		names, err = dir.Readdirnames(-1)
 		return errors.Join(err, dir.Close())
+	})
+}
+
+// partNames is how many names of a directory are read at once.
+const partNames = 256
+
+// EachName implements Namer.
+func (b *belowFS) EachName(name string, f func(name string) error) error {
+	return b.do(name, func(root *os.Root, below string) (err error) {
+		dir, err := openDirectory(root, below)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, dir.Close()) }()
+		for {
+			names, err := dir.Readdirnames(partNames)
+			for _, name := range names {
+				if err := f(name); err != nil {
+					return err
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case err != nil:
+				return err
+			}
+		}
 	})
 }
 

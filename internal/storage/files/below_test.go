@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,6 +38,7 @@ func TestBelow(t *testing.T) {
 			"write":    func() error { return opened(fs.OpenReadWrite(at)) },
 			"open dir": func() error { return opened(fs.OpenDir(filepath.Dir(at))) },
 			"list":     func() error { _, err := fs.List(filepath.Dir(at)); return err },
+			"each":     func() error { return files.EachName(fs, filepath.Dir(at), func(string) error { return nil }) },
 			"stat":     func() error { _, err := fs.Stat(at); return err },
 			"link":     func() error { return fs.Link(own, at) },
 			"link of":  func() error { return fs.Link(at, own+"2") },
@@ -47,7 +49,7 @@ func TestBelow(t *testing.T) {
 			"mkdir":    func() error { return fs.MkdirAll(filepath.Join(at, "d"), 0o700) },
 			"lock":     func() error { _, err := fs.Lock(at); return err },
 		} {
-			if isDir := filepath.Dir(at) == dir; isDir && (what == "open dir" || what == "list") {
+			if isDir := filepath.Dir(at) == dir; isDir && (what == "open dir" || what == "list" || what == "each") {
 				continue // the directory itself
 			}
 			if err := f(); err == nil {
@@ -86,4 +88,43 @@ func opened(f env.File, err error) error {
 		return f.Close()
 	}
 	return err
+}
+
+// Ensure that each name of a directory comes once, however many there are, on the machine's disk and on others, and that an error
+// ends it.
+func TestEachName(t *testing.T) {
+	dir, own := t.TempDir(), disk.New()
+	if err := own.MkdirAll("/d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const many = 600
+	for i := range many {
+		name := fmt.Sprint(i)
+		file, err := own.Create("/d/" + name)
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, name), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, fs := range map[string]env.FS{dir: files.Below(files.Disk, dir), "/d": own} {
+		seen := map[string]int{}
+		if err := files.EachName(fs, at, func(name string) error {
+			seen[name]++
+			return nil
+		}); err != nil || len(seen) != many || seen["599"] != 1 {
+			t.Errorf("%s: %d names, %v", at, len(seen), err)
+		}
+		calls, enough := 0, errors.New("enough")
+		if err := files.EachName(fs, at, func(string) error {
+			calls++
+			return enough
+		}); !errors.Is(err, enough) || calls != 1 {
+			t.Errorf("%s: %d calls, %v", at, calls, err)
+		}
+		if err := files.EachName(fs, at+"/none", nil); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a directory that is not there: %v", at, err)
+		}
+	}
 }

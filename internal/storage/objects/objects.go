@@ -45,6 +45,8 @@ var (
 	ErrNoPlace = errors.New("the directory or bucket is not there")
 	// ErrLink means that the place has a link, a pipe or a device where it should have a directory of its own.
 	ErrLink = errors.New("the place leads elsewhere")
+	// ErrForeign means that the place has something under the name that is no object, such as a link, a pipe or a device.
+	ErrForeign = errors.New("the place has something else there than an object")
 	// ErrRegion means that the bucket is in another region.
 	ErrRegion = errors.New("the bucket is in another region")
 	// ErrClock means that the place refuses a request because the clocks differ by too much.

@@ -35,6 +35,9 @@ type Options struct {
 	Unique func() string
 	// Now is the wall time, by which the files of writers that died are removed. If it is nil they stay.
 	Now func() time.Time
+	// ListBytes is the memory for names that are read beyond a page of a list, for the pages that follow within a minute; zero:
+	// the directory is read for each page.
+	ListBytes int64
 }
 
 // Store is an objects.Store in a directory.
@@ -46,6 +49,7 @@ type Store struct {
 	mu      sync.Mutex
 	swept   bool
 	ensured map[string]bool // directories that are there, and durable
+	rests   rests
 }
 
 // Open returns the store in a directory, which must exist, and must be no data directory of a member nor lie in one.
@@ -236,18 +240,26 @@ func (s *Store) sweep() {
 	if !first {
 		return
 	}
-	dir := s.fs.PathJoin(s.root, tempDir)
-	names, _ := s.fs.List(dir) // what cannot be listed stays
-	for _, name := range names {
+	dir, seen := s.fs.PathJoin(s.root, tempDir), 0
+	_ = files.EachName(s.fs, dir, func(name string) error { // what cannot be listed stays
+		if seen++; seen > mostSwept {
+			return errSwept
+		}
 		if !temporary.MatchString(name) {
-			continue
+			return nil
 		}
 		path := s.fs.PathJoin(dir, name)
 		if info, err := s.fs.Stat(path); err == nil && info.Mode().IsRegular() && s.o.Now().Sub(info.ModTime()) > sweepAfter {
 			_ = s.fs.Remove(path) // another writer may have removed it
 		}
-	}
+		return nil
+	})
 }
+
+// mostSwept is how many names a sweep looks at: a put waits for it, and the rest stays for the next process.
+const mostSwept = 10_000
+
+var errSwept = errors.New("swept")
 
 // write makes a file with the body, and makes it durable.
 func (s *Store) write(ctx context.Context, path string, body io.ReadSeeker, size int64) error {

@@ -58,7 +58,13 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objectstest.Run(t, func(t *testing.T) objects.Store {
 				fs, root := place(t)
-				return open(t, fs, root)
+				o := options()
+				o.ListBytes = 1 << 20
+				s, err := directory.Open(fs, root, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
 			}, objectstest.Options{Large: 1 << 20, Overwrites: name == "no links"})
 		})
 	}
@@ -188,7 +194,7 @@ func TestStore_foreignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, files.Disk, dir)
-	if body, err := s.Get(t.Context(), "link", 0, -1); !errors.Is(err, files.ErrOtherKind) {
+	if body, err := s.Get(t.Context(), "link", 0, -1); !errors.Is(err, objects.ErrForeign) {
 		t.Errorf("a link was opened: %v, %v", body, err)
 	}
 	if found, _, err := s.List(t.Context(), "", "", 10); err != nil || len(found) != 1 || found[0].Name != "link" {

@@ -3,6 +3,7 @@ package directory_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,4 +168,19 @@ func TestStore_swapped(t *testing.T) {
 	if content, err := os.ReadFile(filepath.Join(dir, "aa")); err != nil || string(content) != "theirs" {
 		t.Errorf("theirs is %q, %v", content, err)
 	}
+}
+
+// Ensure that a link that leads in circles is refused by its name, wherever it lies: what else there is would not be listed.
+func TestStore_circle(t *testing.T) {
+	place := t.TempDir()
+	s := open(t, files.Disk, place)
+	if err := s.Put(t.Context(), "base/aa", strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(place, "base", "bb")
+	if err := os.Symlink("bb", link); err != nil {
+		t.Skip(err)
+	}
+	found, _, err := s.List(t.Context(), "base/", "", 10)
+	refused(t, fmt.Sprint("list ", found), err, link)
 }

@@ -47,8 +47,12 @@ func New(within objects.Store, limits Limits) *Store {
 	return s
 }
 
-// Under returns how many operations are under way, of a store with a bound of these.
-func (s *Store) Under() int { return len(s.turns) }
+// Under returns how many operations are under way, of a store with a bound of these, and how many of them are lists, of one
+// with a bound of lists.
+func (s *Store) Under() (all, lists int) {
+	all = len(s.turns)
+	return all, min(len(s.lists), all) // a list may wait for a turn
+}
 
 // take waits for a turn.
 func (t turns) take(ctx context.Context) error {

@@ -127,8 +127,8 @@ func TestStore_lists(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if under := s.Under(); under != 1 {
-			t.Errorf("%d operations are under way", under)
+		if under, lists := s.Under(); under != 1 || lists != 1 {
+			t.Errorf("%d operations are under way, %d of them lists", under, lists)
 		}
 		if err := s.Put(t.Context(), "o", strings.NewReader("x"), 1); err != nil {
 			t.Error(err)
@@ -140,7 +140,7 @@ func TestStore_lists(t *testing.T) {
 		}
 		close(goes)
 		synctest.Wait()
-		if under := s.Under(); under != 0 {
+		if under, _ := s.Under(); under != 0 {
 			t.Errorf("%d operations are under way at the end", under)
 		}
 	})

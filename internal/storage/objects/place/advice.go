@@ -16,6 +16,7 @@ var advice = []struct {
 		"s3:PutObject, s3:DeleteObject); let the user of this process write to a directory."},
 	{objects.ErrNoPlace, "Make the directory or bucket, mount the disk, or correct the URL."},
 	{objects.ErrLink, "Remove it, and see who else can write to the directory of the place."},
+	{objects.ErrForeign, "Remove it, and see who else can write to the directory of the place."},
 	{objects.ErrRegion, "Add region=REGION to the URL, with the region of the bucket."},
 	{objects.ErrClock, "Set the clock of this machine, and let NTP keep it right."},
 	{objects.ErrTLS,

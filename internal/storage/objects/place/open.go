@@ -27,8 +27,8 @@ type Options struct {
 	Retry  retry.Policy
 	// BytesPerSecond bounds the bytes of objects, written and read together; 0 is no bound.
 	BytesPerSecond int64
-	// Memory bounds what all operations hold together, in bytes: it says how many there are at once, and how much of a list is
-	// asked for at once. Two operations are always possible, one of them a list, the shortest; 0 is the longest.
+	// Memory bounds what all operations hold together, in bytes: it says how many there are at once (AtOnce), and how much of a
+	// list is asked for at once. Two operations are always possible, one of them a list, the shortest; 0 is the longest.
 	Memory int64
 }
 
@@ -38,21 +38,22 @@ type Store struct {
 	Warnings []string // sentences for an operator
 
 	bucket *s3.Store // nil if it is a directory
+	dir    *directory.Store
 	paced  *pace.Store
-	each   int64 // memory of an operation
+	list   int64 // memory of a list
 }
 
 // Open opens a place. It sends nothing; a directory is looked at.
 func Open(p *Place, o Options) (*Store, error) {
 	answer := answerBytes(o.Memory)
-	s := &Store{each: s3.MemoryTimes * answer}
+	s := &Store{list: s3.MemoryTimes * answer}
 	var within objects.Store
 	if p.Directory != "" {
-		d, err := openDirectory(p, o.FS)
+		d, err := openDirectory(p, o.FS, s.list/2) // a list that is under way has the other half
 		if err != nil {
 			return nil, err
 		}
-		within, s.Warnings = d, d.Warnings()
+		within, s.dir, s.Warnings = d, d, d.Warnings()
 	} else {
 		b, err := openBucket(p, o.Getenv, int(answer))
 		if err != nil {
@@ -63,32 +64,54 @@ func Open(p *Place, o Options) (*Store, error) {
 			s.Warnings = append(s.Warnings, "the server is reached without TLS: those on the way can read and change objects")
 		}
 	}
-	limits := pace.Limits{BytesPerSecond: o.BytesPerSecond, AtOnce: int(o.Memory / s.each)}
-	if limits.AtOnce < leastAtOnce { // one that is no list takes little
-		limits.AtOnce, limits.Lists = leastAtOnce, leastAtOnce-1
-	}
+	limits := limitsOf(o.Memory)
+	limits.BytesPerSecond = o.BytesPerSecond
 	s.paced = pace.New(within, limits)
 	s.Store = retry.ByClock(s.paced, o.Retry)
 	return s, nil
 }
 
-// leastAtOnce is how many operations there are at once at least: an object that takes long does not hold up all others.
-const leastAtOnce = 2
+const (
+	leastAtOnce = 2  // an object that takes long does not hold up all others
+	mostAtOnce  = 16 // connections cost the server of a place something, too
+)
 
-// LeastMemory is what operations hold that have no more: one at a time.
+// LeastMemory is what operations hold that have no more: one list at a time.
 const LeastMemory = s3.MemoryTimes * s3.LeastAnswer
 
-// answerBytes is how long an answer may be where operations have so much memory: two of them at once, if answers are not too
+// listPart is the part of the memory that lists have.
+const listPart = 2
+
+// answerBytes is how long an answer may be where operations have so much memory: lists have a part of it, if they are not too
 // short then.
 func answerBytes(memory int64) int64 {
 	if memory == 0 {
 		return s3.MostAnswer
 	}
-	return min(max(memory/leastAtOnce/s3.MemoryTimes, s3.LeastAnswer), s3.MostAnswer)
+	return min(max(memory/listPart/s3.MemoryTimes, s3.LeastAnswer), s3.MostAnswer)
 }
 
-// Held returns the bytes that operations under way may hold, if they are lists.
-func (s *Store) Held() int64 { return int64(s.paced.Under()) * s.each }
+// limitsOf is how many operations have so much memory together.
+func limitsOf(memory int64) pace.Limits {
+	list := s3.MemoryTimes * answerBytes(memory)
+	lists := max(1, memory/listPart/list)
+	others := max(leastAtOnce-1, (memory-lists*list)/s3.OtherBytes)
+	return pace.Limits{AtOnce: int(min(lists+others, mostAtOnce)), Lists: int(lists)}
+}
+
+// AtOnce is how many operations there are at once, 2 at least, where they have so much memory. Those that are asked for beyond
+// wait, in any order.
+func AtOnce(memory int64) int { return limitsOf(memory).AtOnce }
+
+// Held returns the bytes that operations under way may hold.
+func (s *Store) Held() int64 {
+	all, lists := s.paced.Under()
+	held := int64(lists)*s.list + int64(all-lists)*s3.OtherBytes
+	if s.dir != nil {
+		held += s.dir.Held()
+	}
+	return held
+}
 
 // RefusesOverwrite reports whether a place refuses by itself to write over an object, which is written again with the same
 // bytes: a directory always does.
@@ -106,12 +129,12 @@ func (s *Store) Close() {
 	}
 }
 
-func openDirectory(p *Place, fs env.FS) (*directory.Store, error) {
+func openDirectory(p *Place, fs env.FS, listBytes int64) (*directory.Store, error) {
 	dir, err := p.Real() // a link may lead into a data directory
 	if err != nil {
 		return nil, err
 	}
-	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now})
+	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now, ListBytes: listBytes})
 }
 
 func openBucket(p *Place, getenv func(string) string, answerBytes int) (*s3.Store, error) {

@@ -7,6 +7,6 @@
 // Safety rests on neither: names have sums in them, and PutOnce reads an object back after any doubtful answer. The bytes of
 // each request are covered by its signature, and by an MD5 that buckets with a lock demand.
 //
-// Memory: an operation holds at most MemoryTimes the bytes of Options.AnswerBytes, however large its object. A body is
-// read twice, once for its sums.
+// Memory: a list holds at most MemoryTimes the bytes of Options.AnswerBytes, and any other operation OtherBytes, however large
+// its object. A body is read twice, once for its sums.
 package s3

@@ -38,6 +38,10 @@ const (
 // decoded.
 const MemoryTimes = 8
 
+// OtherBytes is what an operation takes at most that is no list: its answer is no longer than LeastAnswer, but for an object's
+// bytes, which nothing holds.
+const OtherBytes = MemoryTimes * LeastAnswer
+
 // Options say where a bucket is, and how to speak to it.
 type Options struct {
 	Endpoint  string // host or host:port

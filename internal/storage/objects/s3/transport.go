@@ -63,7 +63,7 @@ var errTooLarge = fmt.Errorf("%w: an answer is larger than it may be", objects.E
 type guarded struct {
 	within  http.RoundTripper
 	stall   time.Duration
-	most    int // bytes of an answer that is no object
+	most    int // bytes of an answer that is a list
 	perPage int // objects of a list
 }
 
@@ -83,11 +83,12 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Header.Del("Set-Cookie") // the library would keep all that come
-	body := &received{body: answer.Body, watch: w, ctx: ctx, cancel: cancel, left: g.most,
+	body := &received{body: answer.Body, watch: w, ctx: ctx, cancel: cancel, left: min(g.most, LeastAnswer),
 		entries: counter{word: []byte("Contents"), most: entriesOf(g.perPage)},
 		tags:    counter{word: []byte("<"), most: tagsOf(g.perPage)}, roots: counter{word: []byte("ListBucketResult")}}
 	if body.answers, _ = request.Context().Value(wantsList{}).(*answers); body.answers != nil {
 		body.answers.all++
+		body.left = g.most
 	}
 	if request.Context().Value(wantsBody{}) != nil && answer.StatusCode/100 == 2 {
 		body.left = -1
