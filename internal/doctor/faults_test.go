@@ -216,7 +216,8 @@ var faultsOfMachines = []fault{
 	}, doctor.BackupRefused, 3, "no member that answers may ship the backup: of m1, this member may not use the place", nil},
 	{"a backup with a gap", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.GapMs, o.Backup.Gaps = 600_000, 2 })
-	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago", nil},
+	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago: states within cannot be restored, all others can. The place took nothing " +
+		"for longer than the log was kept, or the backup was stopped or went elsewhere", nil},
 	{"a backup that was not proven", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.ProvenMs = 3 * 24 * 3600_000 })
 	}, doctor.BackupUnproven, 3, "no restore of the backup was proven for 3 days", nil},

@@ -25,7 +25,7 @@ takes time and room for two of them. Without, they are revisions of the cluster 
 since the last compaction. With --from and --endpoints the backup must be that of the cluster there, unless --cluster names
 another one, such as the one from before a restore.
 
-The first --at is the older state, and the second the newer one; of a backup also latest, times (RFC 3339) and entry:INDEX.
+The first --at is the older state, and the second the newer one; of a backup also latest, times and entry:INDEX.
 PREFIX bounds the keys; without it all are compared. The status is 0 whether or not there is a difference.`
 
 // differ is the command `quorate snapshot diff`.

@@ -20,7 +20,8 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 	case last == nil && len(b.GetRecipients()) > 0:
 		lines = append(lines, "no restore was tried yet")
 	case last == nil:
-		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL --report --endpoints MEMBERS` does")
+		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL --report --endpoints MEMBERS` "+
+			"tries one")
 	case last.GetFailed():
 		lines = append(lines, fmt.Sprintf("a restore failed %s, tried by %s: %s", ago(b, last.GetTimeMs()), prover(last),
 			why))

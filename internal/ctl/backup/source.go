@@ -217,11 +217,14 @@ func (c *source) failed(ctx context.Context, err error) error {
 	return command.Refused(err)
 }
 
-// target is the flag --at.
+// target is the flag --at. Times may also be written as `quorate undelete` takes them.
 func target(word string) (backup.Target, error) {
 	t, err := backup.ParseTarget(word)
-	if err != nil {
-		return t, command.Usagef("--at %w", err)
+	if err == nil {
+		return t, nil
 	}
-	return t, nil
+	if at, err := command.When(word, time.Now()); err == nil && at.UnixMilli() > 0 {
+		return backup.Target{Time: at.UnixMilli()}, nil
+	}
+	return t, command.Usagef("--at %q: write \"latest\", %s, a revision, or entry:INDEX", word, command.WhenHelp)
 }

@@ -37,7 +37,8 @@ type Store struct {
 	objects.Store
 	Warnings []string // sentences for an operator
 
-	bucket *s3.Store // nil if it is a directory
+	bucket *s3.Store        // nil if it is a directory
+	dir    *directory.Store // nil if it is a bucket
 	paced  *pace.Store
 	each   int64 // memory of an operation
 }
@@ -52,7 +53,7 @@ func Open(p *Place, o Options) (*Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		within, s.Warnings = d, d.Warnings()
+		within, s.dir, s.Warnings = d, d, d.Warnings()
 	} else {
 		b, err := openBucket(p, o.Getenv, int(answer))
 		if err != nil {
@@ -97,6 +98,15 @@ func (s *Store) RefusesOverwrite(ctx context.Context, name string, body io.ReadS
 		return true, nil
 	}
 	return s.bucket.RefusesOverwrite(ctx, name, body, size)
+}
+
+// Traces says what a Put below a directory of the place would leave there beside the object, and returns a function that
+// removes it. Of a bucket there is nothing.
+func (s *Store) Traces(below string) (remove func()) {
+	if s.dir == nil {
+		return func() {}
+	}
+	return s.dir.Traces(below)
 }
 
 // Close frees connections. Operations must have ended, or were cancelled and given up.
