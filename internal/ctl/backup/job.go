@@ -139,12 +139,12 @@ func movedFrom(before *quoratepb.BackupStatus, to string) string {
 	if before.GetGeneration() == 0 || former == "" || place.SameURL(former, to) {
 		return ""
 	}
-	end := "nothing that can be restored"
+	end := "" // it may have more than was told since the last start
 	if p := before.GetRestorable(); p != nil {
-		end = fmt.Sprintf("states up to about revision %d", p.GetRevision())
+		end = fmt.Sprintf(", up to about revision %d", p.GetRevision())
 	}
 	former = typed.Word(printable.Text(former, mostTrouble))
-	return fmt.Sprintf("the former place, %s, keeps %s: `quorate backup start %s` goes on there, with a gap between",
+	return fmt.Sprintf("the former place, %s, keeps what is there%s: `quorate backup start %s` goes on there, with a gap between",
 		former, end, former)
 }
 

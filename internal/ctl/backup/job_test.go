@@ -167,9 +167,9 @@ func TestStart_help(t *testing.T) {
 func TestStart_elsewhere(t *testing.T) {
 	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
 	run := f.serve(t)
-	said(t, run("start", "file:///c"), "the former place, file:///b, keeps nothing that can be restored")
+	said(t, run("start", "file:///c"), "the former place, file:///b, keeps what is there: `quorate backup start file:///b`")
 	f.status.Restorable = &quoratepb.BackupMark{Revision: 80}
-	const former = "the former place, file:///b, keeps states up to about revision 80: `quorate backup start file:///b` goes on there"
+	const former = "the former place, file:///b, keeps what is there, up to about revision 80: `quorate backup start file:///b` goes on there"
 	said(t, run("start", "file:///c"), former)
 	for _, same := range [][]string{{"start"}, {"start", "file:///b/"}, {"start", "file:///c", "-o", "json"}} {
 		if got := run(same...); got.Status != command.StatusOK || strings.Contains(got.Out, "former place") {
