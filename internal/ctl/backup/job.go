@@ -144,8 +144,8 @@ func movedFrom(before *quoratepb.BackupStatus, to string) string {
 		end = fmt.Sprintf(", up to about revision %d", p.GetRevision())
 	}
 	former = typed.Word(printable.Text(former, mostTrouble))
-	return fmt.Sprintf("the former place, %s, keeps what is there%s: `quorate backup start %s` goes on there, with a gap between",
-		former, end, former)
+	return fmt.Sprintf("the former place, %s, keeps what is there%s: `quorate backup start %s` goes back to it", former, end,
+		former)
 }
 
 // show asks, and prints the answer.
@@ -166,7 +166,8 @@ func show(ctx context.Context, c *command.Connection, ask asking) error {
 // mostTrouble bounds what a member says of a place, in characters.
 const mostTrouble = 400
 
-// Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it.
+// Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it. None begins with a name:
+// the console begins each with a capital letter.
 func Sentences(b *quoratepb.BackupStatus) []string {
 	place := printable.Text(b.GetPlace(), mostTrouble)
 	switch {
@@ -183,7 +184,7 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	case b.GetMember() == 0:
 		lines = append(lines, "nobody ships it yet: the leader appoints a member that has caught up")
 	default:
-		lines = append(lines, printable.Text(b.GetMemberName(), mostTrouble)+" ships it")
+		lines = append(lines, "it is shipped by "+printable.Text(b.GetMemberName(), mostTrouble))
 	}
 	if at := b.GetReportedMs(); at != 0 {
 		lines[len(lines)-1] += ", and a member reported " + ago(b, at)
