@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/base/plural"
@@ -121,7 +122,15 @@ func (h present) Page(ctx context.Context, key, end []byte, limit int) ([]undele
 		opts = append(opts, clientv3.WithRange(string(end)))
 	}
 	answer, err := h.client.Get(ctx, string(key), opts...)
-	if err != nil {
+	switch known := rpctypes.Error(err); {
+	case err == nil:
+	case errors.Is(known, rpctypes.ErrFutureRev):
+		return nil, false, command.Refused(fmt.Errorf("revision %d is in the future: `quorate status` shows that of the store",
+			h.revision))
+	case errors.Is(known, rpctypes.ErrCompacted):
+		return nil, false, command.Refused(fmt.Errorf("revision %d is compacted: a continuous backup may have it (--from URL)",
+			h.revision))
+	default:
 		return nil, false, err
 	}
 	versions := make([]undelete.Version, len(answer.Kvs))

@@ -212,7 +212,7 @@ func (c *source) failed(ctx context.Context, err error) error {
 		return command.Refused(explained(c.at, err))
 	}
 	if errors.Is(err, backup.ErrSealed) {
-		err = fmt.Errorf("%w: --identity FILE", err)
+		err = fmt.Errorf("%s: %w: --identity FILE", c.at, backup.ErrSealed)
 	}
 	return command.Refused(err)
 }
