@@ -94,15 +94,15 @@ func replaceAdvice(c config.Config) string {
 		"others serve, %s; else see `quorate recover --help`", startOver(c))
 }
 
-// startOver says how a member gets its data from the others. The cluster resets a member only once it says itself that it lost
-// its disk, so the start comes first.
+// startOver says how a member gets its data from the others. The cluster resets a member only once it says that it lost
+// its disk, so the start comes first. A member that no flag tells of a cluster would found one, on loopback addresses.
 func startOver(c config.Config) string {
 	dirs := c.Storage.DataDir
 	if c.Storage.WALDir != "" {
 		dirs += " and " + c.Storage.WALDir
 	}
-	return fmt.Sprintf("move %s aside, start this member with an empty directory and its flags, and run `quorate member reset "+
-		"%s` at one that serves", dirs, typed.Word(c.Name))
+	return fmt.Sprintf("move %s aside, start this member with an empty directory and its flags, --initial-cluster or --join "+
+		"among them, and run `quorate member reset %s` at one that serves", dirs, typed.Word(c.Name))
 }
 
 // keysLost reports whether an encrypted data directory cannot be opened since its keys are gone or damaged.

@@ -116,7 +116,7 @@ func TestServe_startError(t *testing.T) {
 			"may not listen there"},
 		{&wal.CorruptError{File: "1.wal"}, "Never put a file back from a copy"},
 		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, start this member with an empty " +
-			"directory and its flags, and run `quorate member reset default"},
+			"directory and its flags, --initial-cluster or --join among them, and run `quorate member reset default"},
 		{fmt.Errorf("open: %w", wal.ErrNoLog), "Only if the log is lost for ever: Never put a file back"},
 		{fmt.Errorf("open: %w", datadir.ErrLogElsewhere), "quorate: open: the log lies elsewhere\n"},
 		{fmt.Errorf("open: %w", fs.ErrPermission), "make default.etcd writable"},
