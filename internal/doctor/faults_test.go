@@ -341,6 +341,9 @@ var faultsOfClients = []fault{
 		h.everywhere(func(o *quoratepb.Observation) { o.Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa"} })
 		h.of(3).Keys = nil
 	}, doctor.PartlyEncrypted, 4, "m3 does not encrypt its data directory, and m1, m2 do", nil},
+	{"one member that encrypts", 0, func(h hospital) {
+		h.of(2).Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa"}
+	}, doctor.PartlyEncrypted, 4, "m1, m3 do not encrypt their data directories, and m2 does:", nil},
 	{"a limit refuses", 0, func(h hospital) {
 		h.of(2).Limits = []*quoratepb.ObservedLimit{{Name: "b\x1b\n", Refused: 59}, {Name: "batch", Refused: 60, UsedPercent: 89}}
 	}, doctor.LimitRefuses, 4, `limit "batch" refused 60 requests at m2 within 60 s`, nil},
