@@ -74,7 +74,7 @@ func setAddress(ctx context.Context, args []string, s command.Streams) int {
 		Example: addressExample, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, words []string) error {
 			if a.dataDir == "" {
-				return fmt.Errorf("%w: write: quorate set-address --data-dir DIR MEMBER=URL…", errUsage)
+				return fmt.Errorf("%w: usage: quorate set-address --data-dir DIR MEMBER=URL…", errUsage)
 			}
 			return a.run(c.Context(), words)
 		},

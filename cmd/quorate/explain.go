@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -32,6 +36,9 @@ func explain(c config.Config, err error) error {
 		return fmt.Errorf("%w. Only if the log is lost for ever: %s", err, replaceAdvice(c))
 	case datadir.Damaged(err):
 		return fmt.Errorf("%w. %s", err, replaceAdvice(c))
+	case keysLost(err):
+		return fmt.Errorf("%w. Only if the keys are lost for ever, so are the data of this member. If the others serve: %s, "+
+			"with a new key; else a backup has the data (`quorate restore --help`). Nothing was changed", err, startOver(c))
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
 		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, transport.ErrAddressUsed):
@@ -41,6 +48,10 @@ func explain(c config.Config, err error) error {
 	case errors.As(err, &listener) && listener.Op == "listen" && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; the user that runs this server may not listen there: ports below 1024 need root or "+
 			"CAP_NET_BIND_SERVICE, and sockets a directory that the user may write to", err)
+	case elsewhere(c, err) && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; give the user that runs this server access to it", err)
+	case elsewhere(c, err): // what to do in the data directory would be told of another file
+		return err
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.Storage.DataDir)
 	case errors.Is(err, syscall.ENOSPC):
@@ -54,14 +65,52 @@ func explain(c config.Config, err error) error {
 	return err
 }
 
+// elsewhere reports whether an error names a file outside of the directories of the member.
+func elsewhere(c config.Config, err error) bool {
+	var of *fs.PathError
+	if !errors.As(err, &of) {
+		return false
+	}
+	path, absErr := filepath.Abs(of.Path)
+	if absErr != nil {
+		return false
+	}
+	for _, dir := range []string{c.Storage.DataDir, c.Storage.WALDir} {
+		if dir == "" {
+			continue
+		}
+		own, err := filepath.Abs(dir)
+		if err == nil && (path == own || strings.HasPrefix(path, own+string(filepath.Separator))) {
+			return false
+		}
+	}
+	return true
+}
+
 // replaceAdvice says how a member whose data is of no use gets new data. It names no way to mend the old: a directory in which
 // one file is of another moment forgets what its member acknowledged, and nothing may tell.
 func replaceAdvice(c config.Config) string {
+	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
+		"others serve, %s; else see `quorate recover --help`", startOver(c))
+}
+
+// startOver says how a member gets its data from the others. The cluster resets a member only once it says that it lost
+// its disk, so the start comes first. A member that no flag tells of a cluster would found one, on loopback addresses.
+func startOver(c config.Config) string {
 	dirs := c.Storage.DataDir
 	if c.Storage.WALDir != "" {
 		dirs += " and " + c.Storage.WALDir
 	}
-	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
-		"others serve, move %s aside, run `quorate member reset %s` against one that serves, and start this one with its "+
-		"flags; else see `quorate recover --help`", dirs, typed.Word(c.Name))
+	return fmt.Sprintf("move %s aside, start this member with an empty directory and its flags, --initial-cluster or --join "+
+		"among them, and run `quorate member reset %s` at one that serves", dirs, typed.Word(c.Name))
+}
+
+// keysLost reports whether an encrypted data directory cannot be opened since its keys are gone or damaged.
+func keysLost(err error) bool {
+	for _, is := range []error{keysource.ErrNoKeyFile, atrest.ErrOtherKey, atrest.ErrDamagedRing, atrest.ErrEncrypted} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/quorate/quorate/internal/ctl/logging"
 	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -113,10 +115,19 @@ func TestServe_startError(t *testing.T) {
 		{fmt.Errorf("--listen-client-urls http://127.0.0.1:79: %w", &net.OpError{Op: "listen", Err: fs.ErrPermission}),
 			"may not listen there"},
 		{&wal.CorruptError{File: "1.wal"}, "Never put a file back from a copy"},
-		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, run `quorate member reset default"},
+		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, start this member with an empty " +
+			"directory and its flags, --initial-cluster or --join among them, and run `quorate member reset default"},
 		{fmt.Errorf("open: %w", wal.ErrNoLog), "Only if the log is lost for ever: Never put a file back"},
 		{fmt.Errorf("open: %w", datadir.ErrLogElsewhere), "quorate: open: the log lies elsewhere\n"},
 		{fmt.Errorf("open: %w", fs.ErrPermission), "make default.etcd writable"},
+		{fmt.Errorf("key: %w", &fs.PathError{Op: "open", Path: "/etc/key", Err: fs.ErrPermission}),
+			"quorate: key: open /etc/key: permission denied; give the user that runs this server access to it\n"},
+		{&fs.PathError{Op: "open", Path: "/log/audit", Err: syscall.ENOSPC}, "quorate: open /log/audit: no space left on device\n"},
+		{&fs.PathError{Op: "open", Path: "default.etcd/x", Err: fs.ErrPermission}, "make default.etcd writable"},
+		{fmt.Errorf("open: %w", keysource.ErrNoKeyFile), "Only if the keys are lost for ever"},
+		{fmt.Errorf("ring: %w b", atrest.ErrOtherKey), "move default.etcd aside, start this member with an empty directory"},
+		{fmt.Errorf("ring: %w", atrest.ErrDamagedRing), "with a new key; else a backup has the data"},
+		{fmt.Errorf("boots: %w", atrest.ErrEncrypted), "quorate member reset default"},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), "make room on the disk of default.etcd"},
 		{fmt.Errorf("write: %w", syscall.EROFS), "must be on a disk that can be written to"},
 	} {

@@ -59,6 +59,12 @@ func TestBackup_undelete(t *testing.T) {
 			t.Errorf("%v: %d %s", row.more, status, errs)
 		}
 	}
+	for at, want := range map[string]string{"1": "revision 1 is compacted: ", "9999": "revision 9999 is in the future"} {
+		status, _, errs = quorate(t, "snapshot", "diff", "--at", at, "--at", at, "--endpoints", m.Address)
+		if status != command.StatusRefused || !strings.Contains(errs, want) {
+			t.Errorf("diff with a state that is not there: %d %s", status, errs)
+		}
+	}
 	m.Cluster++ // as a cluster that was restored from the backup
 	status, _, errs = quorate(t, append(args, "--yes")...)
 	if status != command.StatusRefused || !strings.Contains(errs, "nothing of this cluster (abcdf0) yet; of another one, [abcdef]") {

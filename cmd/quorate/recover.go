@@ -68,7 +68,7 @@ func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 		Example: recoverExample, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, rest []string) error {
 			if len(rest) > 0 || f.dataDir == "" {
-				return fmt.Errorf("%w: write: quorate recover --data-dir DIR [FLAGS]", errUsage)
+				return fmt.Errorf("%w: usage: quorate recover --data-dir DIR [FLAGS]", errUsage)
 			}
 			r := &recovering{recoverFlags: f, Streams: s}
 			for _, text := range f.compare {

@@ -21,14 +21,15 @@ const (
 	OpAuth                  // auth: users, roles and permissions
 	OpLogin                 // login
 	OpCluster               // cluster: members, jobs, join tokens, feature levels, limits
-	OpMaintenance           // maintenance: alarms, snapshots, hashes, status, doctor, top, keys of encrypted directories
+	OpMaintenance           // maintenance: alarms, snapshots, hashes, compaction of disks, keys of encrypted directories
+	OpStatus                // status: what tells how members are: doctor, top, plans, lists of members, jobs and limits
 	OpLock                  // lock: locks and elections, beside the calls that they make
 	OpAudit                 // audit: this policy
 )
 
 var opNames = [...]string{OpOther: "other", OpRange: "range", OpPut: "put", OpDelete: "delete", OpTxn: "txn",
 	OpCompact: "compact", OpWatch: "watch", OpLease: "lease", OpAuth: "auth", OpLogin: "login", OpCluster: "cluster",
-	OpMaintenance: "maintenance", OpLock: "lock", OpAudit: "audit"}
+	OpMaintenance: "maintenance", OpStatus: "status", OpLock: "lock", OpAudit: "audit"}
 
 // String is the name in a policy and in a record.
 func (o Op) String() string {
@@ -56,6 +57,11 @@ var methodOps = map[string]Op{
 	"/etcdserverpb.KV/Range": OpRange, "/etcdserverpb.KV/RangeStream": OpRange, "/etcdserverpb.KV/Put": OpPut,
 	"/etcdserverpb.KV/DeleteRange": OpDelete, "/etcdserverpb.KV/Txn": OpTxn, "/etcdserverpb.KV/Compact": OpCompact,
 	"/etcdserverpb.Auth/Authenticate": OpLogin,
+	// A page of the console, a dashboard and an operator in Kubernetes call these again and again.
+	"/etcdserverpb.Maintenance/Status": OpStatus, "/etcdserverpb.Cluster/MemberList": OpStatus,
+	"/quorate.v1.Membership/Describe": OpStatus, "/quorate.v1.Membership/ListJobs": OpStatus,
+	"/quorate.v1.Membership/Plan": OpStatus, "/quorate.v1.Membership/Watch": OpStatus, "/quorate.v1.Upgrade/Status": OpStatus,
+	"/quorate.v1.Backup/Status": OpStatus, "/quorate.v1.Limits/ListLimits": OpStatus, "/quorate.v1.Encryption/Status": OpStatus,
 }
 
 // serviceOps has the services whose methods are of one kind.
@@ -64,7 +70,7 @@ var serviceOps = map[string]Op{
 	"etcdserverpb.Cluster":     OpCluster,
 	"etcdserverpb.Maintenance": OpMaintenance, "v3lockpb.Lock": OpLock, "v3electionpb.Election": OpLock,
 	"quorate.v1.Membership": OpCluster, "quorate.v1.Tokens": OpCluster, "quorate.v1.Upgrade": OpCluster,
-	"quorate.v1.Doctor": OpMaintenance, "quorate.v1.Top": OpMaintenance, "quorate.v1.History": OpRange,
+	"quorate.v1.Doctor": OpStatus, "quorate.v1.Top": OpStatus, "quorate.v1.History": OpRange,
 	"quorate.v1.Audit": OpAudit, "quorate.v1.Limits": OpCluster, "quorate.v1.Backup": OpCluster,
 	"quorate.v1.Encryption": OpMaintenance,
 }

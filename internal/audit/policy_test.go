@@ -152,7 +152,10 @@ func TestPolicy_Body(t *testing.T) {
 func TestOpOf(t *testing.T) {
 	for method, want := range map[string]audit.Op{
 		"/etcdserverpb.KV/Put": audit.OpPut, "/etcdserverpb.Auth/Authenticate": audit.OpLogin, "/etcdserverpb.Auth/UserAdd": audit.OpAuth,
-		"/quorate.v1.Membership/Start": audit.OpCluster, "/x/Y": audit.OpOther, "": audit.OpOther,
+		"/quorate.v1.Membership/Start": audit.OpCluster,
+		"/quorate.v1.Backup/Status":    audit.OpStatus, "/quorate.v1.Backup/Start": audit.OpCluster, "/quorate.v1.Doctor/Collect": audit.OpStatus,
+		"/etcdserverpb.Maintenance/Status": audit.OpStatus, "/etcdserverpb.Maintenance/Snapshot": audit.OpMaintenance,
+		"/quorate.v1.Encryption/Status": audit.OpStatus, "/quorate.v1.Encryption/Rotate": audit.OpMaintenance, "/x/Y": audit.OpOther, "": audit.OpOther,
 	} {
 		if got := audit.OpOf(method); got != want {
 			t.Errorf("%s is %v, want %v", method, got, want)

@@ -256,7 +256,7 @@ func (f *reading) follow(r *record) {
 	case r.Seq <= last.Seq:
 		f.report.broken("%s: record %s stands behind record %s: they are out of order, or one is there twice", f.name, r, &last)
 	case r.Seq > last.Seq+1:
-		f.report.broken("%s: records %d to %d are missing, between record %s and %s", f.name, last.Seq+1, r.Seq-1, &last, r)
+		f.report.broken("%s: %s missing, between record %s and %s", f.name, recordsAre(last.Seq+1, r.Seq-1), &last, r)
 	case r.Prev != last.sum.String():
 		f.report.broken("%s: record %s, or the beginning of record %s, was changed: the sum does not agree", f.name, &last, r)
 	}
@@ -287,16 +287,23 @@ func (f *reading) compare(r *record) {
 		f.name, r, after)
 }
 
+// recordsAre names records by their numbers, with the verb that follows.
+func recordsAre(from, to uint64) string {
+	if from == to {
+		return fmt.Sprintf("record %d is", from)
+	}
+	return fmt.Sprintf("records %d to %d are", from, to)
+}
+
 // joints checks that the files of one chain follow each other.
 func (r *Report) joints(files []*reading) {
 	for i := 1; i < len(files); i++ {
 		last, next := files[i-1], files[i]
 		switch {
 		case next.first.Seq > last.last.Seq+1:
-			r.broken("records %d to %d are missing, between %s, which ends with record %s, and %s, which begins with "+
+			r.broken("%s missing, between %s, which ends with record %s, and %s, which begins with "+
 				"record %s: the end of the one was cut, or a file between them is "+
-				"missing", last.last.Seq+1, next.first.Seq-1, last.name,
-				&last.last, next.name, &next.first)
+				"missing", recordsAre(last.last.Seq+1, next.first.Seq-1), last.name, &last.last, next.name, &next.first)
 		case next.first.Seq <= last.last.Seq:
 			r.broken("%s and %s have the same records, from %d on", last.name, next.name, next.first.Seq)
 		case next.first.Prev != last.last.sum.String():
@@ -329,13 +336,13 @@ func (r *Report) ends(files []*reading, heads []Head) {
 		r.note("no head is known of chain %s of member %s: records agree with each other, and with nothing else",
 			hexadecimal(first.chain), first.first.Member)
 	case newest.Sequence > last.last.Seq:
-		r.broken("records %d to %d are missing behind the end of %s, which is record %s: the cluster has the head of "+
+		r.broken("%s missing behind the end of %s, which is record %s: the cluster has the head of "+
 			"record %d, of %s, which was on disk before it was written; the file was cut, or an older copy took its "+
-			"place", last.last.Seq+1,
-			newest.Sequence, last.name, &last.last, newest.Sequence, newest.At.UTC().Format(time.RFC3339))
+			"place", recordsAre(last.last.Seq+1, newest.Sequence), last.name, &last.last, newest.Sequence,
+			newest.At.UTC().Format(time.RFC3339))
 	case newest.Sequence < last.last.Seq:
-		r.note("records %d to %d are younger than the last head: no head tells whether they were changed or more were cut off",
-			newest.Sequence+1, last.last.Seq)
+		r.note("%s: %s younger than the last head: no head tells whether they were changed or more were cut off",
+			last.name, recordsAre(newest.Sequence+1, last.last.Seq))
 	}
 	if older > 0 {
 		r.note("%d of the heads of chain %s are of records before record %d, with which the files begin",

@@ -92,7 +92,7 @@ func TestVerify(t *testing.T) {
 	w := sample()
 	for _, files := range [][][]byte{w.files, {w.files[1], w.files[0]}} {
 		r := verify(t, files, w.heads)
-		if r.Broken() || r.Records != 20 || r.Heads != 3 || !strings.Contains(texts(r), "records 19 to 20 are younger than the last head") {
+		if r.Broken() || r.Records != 20 || r.Heads != 3 || !strings.Contains(texts(r), ": records 19 to 20 are younger than the last head") {
 			t.Errorf("got %+v", r)
 		}
 	}

@@ -200,6 +200,9 @@ func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool
 	}
 	e.Best, e.Breaks = &best.End, best.End.Index+1
 	e.Why = fmt.Sprintf("no object that can be read has entry %d", e.Breaks)
+	if best.End.is(&best.Newest) {
+		e.Why = "the place ends before it"
+	}
 	for _, g := range c.Gaps {
 		if g.After < e.Breaks && e.Breaks < g.Until {
 			e.Why = fmt.Sprintf("entries %d to %d were never shipped, a gap that was noted at %s", g.After+1, g.Until-1,

@@ -258,7 +258,7 @@ func TestCatalog_Plan_refuses(t *testing.T) {
 		{backup.Target{Index: 11}, "the first state that can be restored is later: entry 12"},
 		{backup.Target{Index: 18}, "entries 16 to 22 were never shipped, a gap that was noted at 1970-01-01T00:00:02.000Z. The last state before it " +
 			"that can be restored is entry 15"},
-		{backup.Target{Index: 99}, "no object that can be read has entry 31"},
+		{backup.Target{Index: 99}, "entry 99 cannot be restored: the place ends before it. The last state before it that can be restored is entry 30"},
 	} {
 		_, err := catalog.Plan(row.target, func(backup.Hash) bool { return false })
 		if err == nil || !strings.Contains(err.Error(), row.say) {

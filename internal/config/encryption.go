@@ -16,11 +16,11 @@ type Encryption struct {
 func (e *Encryption) On() bool { return e.KeyFile != "" || e.KMS != "" }
 
 var encryptionSettings = []setting{
-	{name: "encryption-key-file", arg: "FILE",
+	{name: "encryption-key-file", arg: "FILE", filled: true,
 		help: "Encrypt the data directory: this file, which its owner alone may read, has the key that wraps its keys: 32 " +
 			"random bytes, or lines of 32 in base64, of which the first wraps (docs/encryption.md).",
 		value: texts(func(c *Config) *string { return &c.Encryption.KeyFile })},
-	{name: "encryption-kms", arg: "unix:///PATH",
+	{name: "encryption-kms", arg: "unix:///PATH", filled: true,
 		help:  "Encrypt the data directory: a Kubernetes KMS v2 plug-in at this socket wraps its keys.",
 		value: texts(func(c *Config) *string { return &c.Encryption.KMS })},
 	{name: "encryption-scratch-dir", arg: "DIR",

@@ -121,6 +121,10 @@ func (c *Config) loadFlags(args given) (Faults, error) {
 			continue
 		}
 		s := find(a.name)
+		if s.filled && a.text == "" {
+			malformed = append(malformed, fmt.Sprintf("--%s is empty: give %s, or leave the flag out", a.name, s.arg))
+			continue
+		}
 		if err := s.value.set(c, a.text); err != nil {
 			if s.secret {
 				a.text = blank

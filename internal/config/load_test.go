@@ -133,6 +133,8 @@ func TestLoad_usageErrors(t *testing.T) {
 		{"an old experimental switch", "--experimental-initial-corrupt-check", "--feature-gates=InitialCorruptCheck=true"},
 		{"something else entirely", "--frobnicate", "unknown flag --frobnicate; see quorate --help"},
 		{"a missing value", "--name", "flag needs an argument: --name"},
+		{"a key of an empty variable", "--encryption-key-file=", "--encryption-key-file is empty: give FILE, or leave the flag out"},
+		{"a key service of an empty variable", "--encryption-kms=", "--encryption-kms is empty: give unix:///PATH"},
 		{"a word", "start", `"start" is neither a flag nor a command`},
 		{"a malformed number", "--max-txn-ops=x", `invalid value "x" for flag -max-txn-ops: must be a whole number`},
 		{"a malformed switch", "--pre-vote=perhaps", "must be true or false"},

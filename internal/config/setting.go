@@ -27,6 +27,7 @@ type setting struct {
 	effect effect
 	help   string
 	secret bool   // it is not shown
+	filled bool   // an empty text on a command line is a mistake, such as a variable of a shell that is not set
 	reason string // refuse: why; idle: what Quorate does instead
 	value  value
 }

@@ -120,12 +120,12 @@ var tracingSettings = []setting{
 }
 
 var auditSettings = []setting{
-	{name: "audit-log", arg: "OUTPUTS", shown: "none",
+	{name: "audit-log", arg: "OUTPUTS", shown: "none", filled: true,
 		help: "Where records of calls go, which the audit's policy selects: paths of files, 'journal', 'syslog', and " +
 			"collectors of OpenTelemetry: otlps://HOST:PORT, or otlp://HOST:PORT in the clear. What they do not take is " +
 			"dropped, and counted.",
 		value: lists(func(c *Config) *[]string { return &c.Audit.BestEffort })},
-	{name: "audit-log-required", arg: "OUTPUTS", shown: "none",
+	{name: "audit-log-required", arg: "OUTPUTS", shown: "none", filled: true,
 		help: "The same, but a call that has to be recorded is refused while one of these has taken no record for " +
 			"audit-log-deadline.",
 		value: lists(func(c *Config) *[]string { return &c.Audit.Required })},

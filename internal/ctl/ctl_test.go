@@ -48,7 +48,7 @@ func TestRun_keys(t *testing.T) {
 func TestRun_usage(t *testing.T) {
 	f := startFake(t)
 	for _, row := range []struct{ line, want string }{
-		{"put", "write: quorate put KEY [VALUE]"},
+		{"put", "usage: quorate put KEY [VALUE]"},
 		{"put a b --speed", "unknown flag: --speed; see quorate put --help"},
 		{"put a b --lease=xyz", `"xyz" is not the id of a lease`},
 		{"get a b --prefix", "do not go with an END"},
@@ -67,7 +67,7 @@ func TestRun_usage(t *testing.T) {
 		{"get a --endpoints=,", "--endpoints names no member"},
 		{"latency --count=0", "--count 0: choose 1 to 100000"},
 		{"latency --concurrency=21", "--concurrency 21: choose 1 to --count, which is 20"},
-		{"latency m1", "write: quorate latency"},
+		{"latency m1", "usage: quorate latency"},
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
 		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, " +

@@ -92,7 +92,7 @@ func TestGRPCProxy_run(t *testing.T) {
 		"--endpoints=http://127.0.0.1:23790": "the proxy itself listens there",
 		"--listen-addr=x":                    "--listen-addr x: address x: missing port",
 		"--discovery-srv-name=x":             "--discovery-srv-name needs --discovery-srv",
-		"surplus":                            "write: quorate grpc-proxy start",
+		"surplus":                            "usage: quorate grpc-proxy start",
 	} {
 		if told, status := start(line); status != command.StatusUsage || !strings.Contains(told, want) {
 			t.Errorf("%s: got %d, %q, want %q", line, status, told, want)

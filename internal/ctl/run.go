@@ -240,7 +240,7 @@ func explainArguments(c *cobra.Command) {
 			if check(c, args) == nil {
 				return nil
 			}
-			return command.Usagef("write: %s %s", c.Parent().CommandPath(), c.Use)
+			return command.Usagef("usage: %s %s", c.Parent().CommandPath(), c.Use)
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -216,7 +216,8 @@ var faultsOfMachines = []fault{
 	}, doctor.BackupRefused, 3, "no member that answers may ship the backup: of m1, this member may not use the place", nil},
 	{"a backup with a gap", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.GapMs, o.Backup.Gaps = 600_000, 2 })
-	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago", nil},
+	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago: states within cannot be restored, all others can. The place took nothing " +
+		"for longer than the log was kept, or the backup was stopped or went elsewhere", nil},
 	{"a backup that was not proven", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.ProvenMs = 3 * 24 * 3600_000 })
 	}, doctor.BackupUnproven, 3, "no restore of the backup was proven for 3 days", nil},
@@ -340,6 +341,9 @@ var faultsOfClients = []fault{
 		h.everywhere(func(o *quoratepb.Observation) { o.Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa"} })
 		h.of(3).Keys = nil
 	}, doctor.PartlyEncrypted, 4, "m3 does not encrypt its data directory, and m1, m2 do", nil},
+	{"one member that encrypts", 0, func(h hospital) {
+		h.of(2).Keys = &quoratepb.ObservedKeys{Provider: "file", WrappedBy: "aa"}
+	}, doctor.PartlyEncrypted, 4, "m1, m3 do not encrypt their data directories, and m2 does:", nil},
 	{"a limit refuses", 0, func(h hospital) {
 		h.of(2).Limits = []*quoratepb.ObservedLimit{{Name: "b\x1b\n", Refused: 59}, {Name: "batch", Refused: 60, UsedPercent: 89}}
 	}, doctor.LimitRefuses, 4, `limit "batch" refused 60 requests at m2 within 60 s`, nil},

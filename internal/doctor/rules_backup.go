@@ -1,6 +1,10 @@
 package doctor
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/quorate/quorate/internal/base/plural"
+)
 
 const cureBackup = "quorate backup status"
 
@@ -34,9 +38,10 @@ func (p *patient) backup() (all []Finding) {
 		all = append(all, found(BackupBehind, SlowerThanIs, nil, cureBackup, "the backup is behind: %s; %s", what, why))
 	}
 	if age := b.GetGapMs(); age > 0 && age < backupGapTold {
-		all = append(all, found(BackupGap, SlowerThanIs, nil, cureBackup, "the backup has a gap, noted %s ago: the place took "+
-			"nothing for longer than the log was kept, and states within cannot be restored; there are %d since it goes there",
-			span(age), b.GetGaps()))
+		all = append(all, found(BackupGap, SlowerThanIs, nil, cureBackup, "the backup has a gap, noted %s ago: states "+
+			"within cannot be restored, all others can. The place took nothing for longer than the log was kept, or the "+
+			"backup was stopped or went elsewhere meanwhile. It has %s since it goes there",
+			span(age), plural.Of(b.GetGaps(), "gap")))
 	}
 	if why := b.GetRetentionWhy(); why != "" {
 		all = append(all, found(BackupRetention, SlowerThanIs, nil, cureBackup, "the backup grows: retention does not remove "+

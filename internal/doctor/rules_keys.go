@@ -3,6 +3,7 @@ package doctor
 import (
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 )
 
@@ -37,9 +38,9 @@ func (p *patient) keys() (all []Finding) {
 		if len(plain) == 1 {
 			do, their = "does not encrypt its data directory", "its disk"
 		}
-		all = append(all, found(PartlyEncrypted, Advice, plain, "quorate member reset NAME --dry-run", "%s %s, and %s do: "+
+		all = append(all, found(PartlyEncrypted, Advice, plain, "quorate member reset NAME --dry-run", "%s %s, and %s %s: "+
 			"keys and values are in the clear on %s; docs/encryption.md has the steps", strings.Join(plain, ", "), do,
-			strings.Join(encrypted, ", "), their))
+			strings.Join(encrypted, ", "), plural.Word(len(encrypted), "does", "do"), their))
 	}
 	return all
 }

@@ -29,6 +29,9 @@ func TestAudit_ops(t *testing.T) {
 			if audit.Unrefused(name) {
 				unrefused++
 			}
+			if op := audit.OpOf(name); audit.Unrefused(name) && op != audit.OpStatus && op != audit.OpLease {
+				t.Errorf("%s tells how members are, and is of kind %v", name, op)
+			}
 		}
 	}
 	if unrefused < 5 {

@@ -196,7 +196,7 @@ func TestAudit_calls(t *testing.T) {
 		"a new user":             {Op: "auth", About: "name=alice", Method: "UserAdd"},
 		"a permission":           {Op: "auth", About: "name=reader", Key: "a", End: "b", Method: "RoleGrantPermission"},
 		"authentication":         {Op: "auth", Method: "AuthEnable"},
-		"a list of members":      {Op: "cluster", User: "root", Method: "MemberList"},
+		"a list of members":      {Op: "status", User: "root", Method: "MemberList"},
 		"a policy":               {Op: "audit", About: `policy={"rules": [{"level": "request"}]}`, Method: "SetPolicy"},
 	} {
 		got := to.await(t, what, is(want))

@@ -134,8 +134,8 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 		name           string
 		is, from, most int64
 	}{
-		{"seconds between bases", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds},
-		{"milliseconds until entries are sealed", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis},
+		{"seconds between bases (--base-every)", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds},
+		{"milliseconds until entries are sealed (--seal-after)", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis},
 	} {
 		if number.is < number.from || number.is > number.most {
 			return p, fmt.Errorf("%d %s: choose %d to %d", number.is, number.name, number.from, number.most)
@@ -148,7 +148,7 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 		return p, err
 	}
 	if n := p.VerifySeconds; n != 0 && (n < kv.MinBackupVerifySeconds || n > kv.MaxBackupVerifySeconds) {
-		return p, fmt.Errorf("%d seconds between proofs: choose %d to %d, or 0 for none", n, kv.MinBackupVerifySeconds,
+		return p, fmt.Errorf("%d seconds between proofs (--verify-every): choose %d to %d, or 0 for none", n, kv.MinBackupVerifySeconds,
 			kv.MaxBackupVerifySeconds)
 	}
 	if !p.Valid() {

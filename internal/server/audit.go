@@ -83,7 +83,7 @@ func openRecords(name string, r *config.LogRotation) (trail.Port, trail.Resume, 
 	file, from, err := trail.OpenFile(name, trail.Rotation{MaxSizeMB: r.MaxSizeMB, MaxAgeDays: r.MaxAgeDays,
 		MaxBackups: r.MaxBackups, LocalTime: r.LocalTime, Compress: r.Compress})
 	if err != nil {
-		return nil, trail.Resume{}, bare(err)
+		return nil, trail.Resume{}, err
 	}
 	return file, from, nil
 }

@@ -2,9 +2,12 @@ package server
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -20,5 +23,18 @@ func TestNotPublished(t *testing.T) {
 	}
 	if err := notPublished(kv.ErrHeadBehind); !strings.Contains(err.Error(), "quorate audit verify") {
 		t.Errorf("says not what to do: %v", err)
+	}
+}
+
+// Ensure that a start names the flag and the file if an output of records cannot be opened.
+func TestOpenRecords_fails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(file, "audit.log") // no directory is there, and none can be made
+	_, _, err := openRecords(name, &config.LogRotation{})
+	if err == nil || !strings.Contains(err.Error(), "--audit-log "+name) {
+		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/atrest"
@@ -115,13 +116,16 @@ func (s *Server) refusePlain() error {
 		if place == s.cfg.Storage.WALDir {
 			names = onlyLogs(names)
 		}
+		for _, name := range names {
+			if err := atrest.CheckPlain(s.disk.below, filepath.Join(place, name)); err != nil {
+				return err
+			}
+		}
 		if len(names) > 0 {
 			return fmt.Errorf("--data-dir %s holds data that are not encrypted (%s), and no %s: they can not become encrypted "+
-				"where they are. Start without --encryption-key-file and --encryption-kms; or move the directory aside, run "+
-				"`quorate member reset %s` at a member that serves, and start with an empty directory, which gets the data "+
-				"from the others. If the directory was encrypted, %s was lost, and so are these data: do the same. Nothing "+
-				"was changed",
-				dir, filepath.Join(place, names[0]), atrest.RingFile, s.cfg.Name, atrest.RingFile)
+				"where they are. Start without --encryption-key-file and --encryption-kms; or move the directory aside, start "+
+				"with an empty one, and run `quorate member reset %s` at a member that serves: it gets the data from the "+
+				"others. Nothing was changed", dir, filepath.Join(place, names[0]), atrest.RingFile, typed.Word(s.cfg.Name))
 		}
 	}
 	return nil

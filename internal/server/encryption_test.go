@@ -258,8 +258,8 @@ func TestServer_encrypted_badStarts(t *testing.T) {
 	}{
 		{"a key for a plain directory", plain, key, "hold data that are not encrypted"},
 		{"no key for an encrypted one", locked, "", "it is encrypted: give --encryption-key-file"},
-		{"another key", locked, locked.writeKeys("other", 'b'), "put that key into the file"},
-		{"a key file that is not there", locked, "--encryption-key-file=/none", "no such file"},
+		{"another key", locked, locked.writeKeys("other", 'b'), "add that key to this one"},
+		{"a key file that is not there", locked, "--encryption-key-file=/none", "it is encrypted, and its key is not there"},
 		{"another provider", locked, "--encryption-kms=unix:///none", "wrapped otherwise: by \"file\""},
 	} {
 		before := everything(t, row.m.dir)
@@ -282,7 +282,7 @@ func TestServer_encrypted_badStarts(t *testing.T) {
 	}
 	before := everything(t, locked.dir)
 	for flag, want := range map[string]string{
-		locked.writeKeys("keys", 'a'): "keyring was lost", "--name=m": "it is encrypted, and the ring of its keys is not there",
+		locked.writeKeys("keys", 'a'): "it is encrypted, and the ring of its keys is not there", "--name=m": "it is encrypted, and the ring of its keys is not there",
 	} {
 		if _, err := locked.start(flag); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("without the ring, %s: %v", flag, err)
@@ -302,7 +302,7 @@ func TestServer_encrypted_newWrappingKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}, flag)
-	if _, err := m.start(m.writeKeys("former", 'a')); err == nil || !strings.Contains(err.Error(), "put that key into the file") {
+	if _, err := m.start(m.writeKeys("former", 'a')); err == nil || !strings.Contains(err.Error(), "add that key to this one") {
 		t.Errorf("the former key: %v", err)
 	}
 	m.with(func(ctx context.Context, c *clientv3.Client) {

@@ -50,7 +50,7 @@ func (c *cluster) fill() {
 	}
 	until(c.t, "the feature level is 2", func() bool { return strings.Contains(c.quorate("", "upgrade", "status"), "feature level 2 is active") })
 	c.quorate(`{"rules": [{"level": "request", "prefixes": ["/registry/secrets/"], "keys": "hashed"},
-		{"level": "none", "operations": ["range", "watch", "maintenance"]}, {"level": "metadata"}]}`, "audit", "policy", "set", "-")
+		{"level": "none", "operations": ["range", "watch", "status"]}, {"level": "metadata"}]}`, "audit", "policy", "set", "-")
 	c.quorate("", "limit", "set", "tenant-a", "--prefix", "/registry/", "--quota-keys", "24", "--quota-bytes", "64KiB")
 	c.quorate("", "limit", "set", "batch", "--for-user", "batch", "--writes", "200", "--write-bytes", "4MiB")
 	c.quorate("", "limit", "set", "orders", "--prefix", "/orders/", "--writes", "200")

@@ -112,7 +112,7 @@ func TestAudit_tampering(t *testing.T) {
 	}{
 		"a byte was edited": {bytes.Replace(records, []byte(`"key":"a7"`), []byte(`"key":"b7"`), 1), "was changed: the sum does not agree"},
 		"the end was cut":   {bytes.Join(lines[:10], nil), "are missing behind the end of " + copied},
-		"a record is gone":  {bytes.Join(append(append([][]byte{}, lines[:9]...), lines[10:]...), nil), "records 10 to 10 are missing, between record 9 ("},
+		"a record is gone":  {bytes.Join(append(append([][]byte{}, lines[:9]...), lines[10:]...), nil), "record 10 is missing, between record 9 ("},
 		"nothing":           {records, "intact: "},
 	} {
 		if err := os.WriteFile(copied, row.file, 0o600); err != nil {

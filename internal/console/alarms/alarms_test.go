@@ -47,7 +47,7 @@ func TestPage_calm(t *testing.T) {
 	body := show(t, conn)
 	want(t, body, "No alarm is raised", "As 3 of 3 members say.", "certificate for peers", "in 265 days",
 		"Feature level 3 is active; policy soak=24h.", "Level 4 is held back by m1 (build 1.0), 3 (not started)",
-		"The backup goes to s3://b/p", "A restore reaches revision 7, as of 5 s ago.",
+		"The backup goes to s3://b/p", "A restore reaches revision 7, as of 5 s ago.", "It is shipped by m2;",
 		"The cluster keeps no record of files.", "quorate snapshot save backup-", "10.0 MiB, up to revision 80\u2009000",
 		"Automatic repair finds nothing to do.", "not started")
 	if n := strings.Count(body, "holds it back"); n != 2 {

@@ -12,8 +12,8 @@ var templates embed.FS
 // Page returns the page.
 func Page() page.Page {
 	return page.Page{
-		Path: "/alarms", Name: "Alarms and backups",
-		About:     "Alarms that are raised, certificates, the feature level, and backups.",
+		Path: "/alarms", Name: "Alarms and upkeep",
+		About:     "Alarms that are raised, the feature level, saved files, automatic repair, and certificates.",
 		Templates: templates,
 		Sections: []page.Section{
 			{ID: "alarms", Title: "Alarms", Live: true, Wide: true, Template: "alarms", Load: standing,

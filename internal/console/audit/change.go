@@ -31,7 +31,7 @@ type starter struct {
 // starters are those that the page offers while there is none.
 var starters = []starter{
 	begin("changes", "All that changes something, and who logs in; not what is read.", audit.Document{Rules: []audit.Rule{
-		{Level: audit.None.String(), Operations: []string{"range", "watch"}}, {Level: audit.Metadata.String()}}}),
+		{Level: audit.None.String(), Operations: []string{"range", "watch", "status"}}, {Level: audit.Metadata.String()}}}),
 	begin("rights", "Users, roles, members and this policy; no key.", audit.Document{Rules: []audit.Rule{
 		{Level: audit.Request.String(), Operations: []string{"auth", "login", "cluster", "maintenance", "audit"}}}}),
 	begin("everything", "Every call, reads too: as many records as there are calls.", audit.Document{Rules: []audit.Rule{

@@ -183,7 +183,7 @@ func print(c *command.Connection, r *audit.Report, files int) error {
 	case !v.Proved:
 		word = "not proved"
 	}
-	command.Say(out, fmt.Sprintf("%s: %s in %s, %s of the cluster agree", word, plural.Of(r.Records, "record"),
-		plural.Of(files, "file"), plural.Of(r.Heads, "head")))
+	command.Say(out, fmt.Sprintf("%s: %s in %s, %s of the cluster %s", word, plural.Of(r.Records, "record"),
+		plural.Of(files, "file"), plural.Of(r.Heads, "head"), plural.Word(r.Heads, "agrees", "agree")))
 	return nil
 }

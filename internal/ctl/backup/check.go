@@ -25,7 +25,7 @@ func New(s command.Streams, verify Verifier) *cobra.Command {
 }
 
 const long = `Try the place that URL names, as a backup would use it: list, write a small object, read it, find it, see that
-it is kept when another is written under its name, and delete it. Nothing else at the place is touched.
+it is kept when another is written under its name, and delete it. Nothing else at the place is touched, and nothing stays.
 
 URL is file:///DIRECTORY, or s3://BUCKET/PREFIX with these parameters, for Amazon S3 and servers that speak its protocol:
   endpoint=https://HOST:PORT  the server; left out for Amazon
@@ -86,6 +86,7 @@ func (k *check) run(ctx context.Context, url string) error {
 	defer store.Close()
 	inTime, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
+	defer store.Traces(probe.Dir)()
 	report := probe.Run(inTime, store, strings.ToLower(rand.Text()), time.Now)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -19,7 +19,7 @@ func run(t *testing.T, args ...string) ctltest.Result {
 	return ctltest.Run(t, t.Context(), command.Streams{Environ: env}, "", append([]string{"backup", "check"}, args...)...)
 }
 
-// Ensure that a directory passes, in words and in JSON, and that nothing is left in it but an empty directory or two.
+// Ensure that a directory passes, in words and in JSON, and that nothing is left in it, but what members have there.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	got := run(t, "file://"+dir)
@@ -35,9 +35,15 @@ func TestCheck(t *testing.T) {
 		`"warnings":["/`) {
 		t.Errorf("%+v", got)
 	}
-	left, err := os.ReadDir(dir + "/probe")
-	if err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
+	}
+	if err := os.Mkdir(dir+"/.tmp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "file://"+dir)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("a member's directory: %v, %v", left, err)
 	}
 }
 
@@ -92,5 +98,19 @@ func TestCheck_refusals(t *testing.T) {
 	if got := run(t, "s3://backups?endpoint="+secure.URL); got.Status != command.StatusRefused || !strings.Contains(got.Err,
 		"ca=FILE") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Ensure that --at takes times in each form that `quorate undelete` takes, and says which there are.
+func TestRestore_at(t *testing.T) {
+	place := "file://" + t.TempDir()
+	for at, want := range map[string]string{"15m": "has no backup", "2026-11-30 12:00:00": "has no backup",
+		"2026-11-30T12:00:00": "has no backup", "2026-11-30T12:00:00Z": "has no backup", "2926-11-30T12:00:00Z": "has no backup",
+		"entry:7": "has no backup", "70": "has no backup", "-15m": "or 15m (ago), a revision, or entry:INDEX",
+		"yesterday": `--at "yesterday": write "latest"`} {
+		got := ctltest.Run(t, t.Context(), command.Streams{}, "", "restore", "--from", place, "--at="+at, "--plan")
+		if got.Status == command.StatusOK || !strings.Contains(got.Err, want) {
+			t.Errorf("%s: %+v", at, got)
+		}
 	}
 }

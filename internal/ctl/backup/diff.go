@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/base/plural"
@@ -25,7 +26,7 @@ takes time and room for two of them. Without, they are revisions of the cluster 
 since the last compaction. With --from and --endpoints the backup must be that of the cluster there, unless --cluster names
 another one, such as the one from before a restore.
 
-The first --at is the older state, and the second the newer one; of a backup also latest, times (RFC 3339) and entry:INDEX.
+The first --at is the older state, and the second the newer one; of a backup also latest, times and entry:INDEX.
 PREFIX bounds the keys; without it all are compared. The status is 0 whether or not there is a difference.`
 
 // differ is the command `quorate snapshot diff`.
@@ -121,7 +122,15 @@ func (h present) Page(ctx context.Context, key, end []byte, limit int) ([]undele
 		opts = append(opts, clientv3.WithRange(string(end)))
 	}
 	answer, err := h.client.Get(ctx, string(key), opts...)
-	if err != nil {
+	switch known := rpctypes.Error(err); {
+	case err == nil:
+	case errors.Is(known, rpctypes.ErrFutureRev):
+		return nil, false, command.Refused(fmt.Errorf("revision %d is in the future: `quorate status` shows that of the store",
+			h.revision))
+	case errors.Is(known, rpctypes.ErrCompacted):
+		return nil, false, command.Refused(fmt.Errorf("revision %d is compacted: a continuous backup may have it (--from URL)",
+			h.revision))
+	default:
 		return nil, false, err
 	}
 	versions := make([]undelete.Version, len(answer.Kvs))

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/storage/objects/place"
@@ -81,10 +82,18 @@ func newStart(s command.Streams) *cobra.Command {
 				}
 				r.Place = args[0]
 			}
-			return show(cmd.Context(), c, func(ctx context.Context, api quoratepb.BackupClient) (*quoratepb.BackupStatus,
+			var before *quoratepb.BackupStatus
+			err = show(cmd.Context(), c, func(ctx context.Context, api quoratepb.BackupClient) (*quoratepb.BackupStatus,
 				error) {
+				if r.GetPlace() != "" && before == nil {
+					before, _ = api.Status(ctx, &quoratepb.BackupStatusRequest{}) // Start says what is wrong
+				}
 				return api.Start(ctx, r)
 			})
+			if line := movedFrom(before, r.GetPlace()); err == nil && line != "" && c.Tabular() {
+				command.Say(s.Out, line)
+			}
+			return err
 		},
 	})
 	cmd.Flags().StringVar(&keeps, "keep", "", keepUsage+"; empty: as before, or all")
@@ -124,6 +133,21 @@ func newStatus(s command.Streams) *cobra.Command {
 	})
 }
 
+// movedFrom says where a backup went before it was started at a place; it is empty if it went nowhere else.
+func movedFrom(before *quoratepb.BackupStatus, to string) string {
+	former := before.GetPlace()
+	if before.GetGeneration() == 0 || former == "" || place.SameURL(former, to) {
+		return ""
+	}
+	end := "" // it may have more than was told since the last start
+	if p := before.GetRestorable(); p != nil {
+		end = fmt.Sprintf(", up to about revision %d", p.GetRevision())
+	}
+	former = typed.Word(printable.Text(former, mostTrouble))
+	return fmt.Sprintf("the former place, %s, keeps what is there%s: `quorate backup start %s` goes back to it", former, end,
+		former)
+}
+
 // show asks, and prints the answer.
 func show(ctx context.Context, c *command.Connection, ask asking) error {
 	answer, err := call(ctx, c, ask)
@@ -142,7 +166,8 @@ func show(ctx context.Context, c *command.Connection, ask asking) error {
 // mostTrouble bounds what a member says of a place, in characters.
 const mostTrouble = 400
 
-// Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it.
+// Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it. None begins with a name:
+// the console begins each with a capital letter.
 func Sentences(b *quoratepb.BackupStatus) []string {
 	place := printable.Text(b.GetPlace(), mostTrouble)
 	switch {
@@ -159,7 +184,7 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	case b.GetMember() == 0:
 		lines = append(lines, "nobody ships it yet: the leader appoints a member that has caught up")
 	default:
-		lines = append(lines, fmt.Sprintf("%s ships it (turn %d)", printable.Text(b.GetMemberName(), mostTrouble), b.GetTurn()))
+		lines = append(lines, "it is shipped by "+printable.Text(b.GetMemberName(), mostTrouble))
 	}
 	if at := b.GetReportedMs(); at != 0 {
 		lines[len(lines)-1] += ", and a member reported " + ago(b, at)
@@ -168,7 +193,8 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	}
 	lines = append(append(lines, reached(b)...), retained(b)...)
 	if why := b.GetTrouble(); why != "" {
-		lines = append(lines, "the place takes nothing: "+printable.Text(why, mostTrouble))
+		lines = append(lines, "the place takes nothing: "+printable.Text(why, mostTrouble),
+			"`quorate backup check`, on the machine of the member that ships, and as its user, says what to do")
 	}
 	return lines
 }

@@ -113,12 +113,12 @@ func TestStatus(t *testing.T) {
 	f.status.Proven, f.status.VerifySeconds = f.status.Verified, 86400
 	got := run("status")
 	for _, want := range []string{"the backup goes to s3://b/p: entries after 1 s, a base every 6h00m",
-		"m2 ships it (turn 4), and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
+		"it is shipped by m2, and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
 		"the newest base is of revision 60, as of 1h00m ago", "2 gaps: states within cannot be restored; the last one is after entry 5",
 		"it is encrypted to 2 recipients", "members cannot prove an encrypted backup; only an operator can: " +
 			"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`",
 		"a restore of revision 50 was proven 40m00s ago by m3, in 1m00s; 2 bases have the contents that the log leads to",
-		"the place takes nothing: full"} {
+		"the place takes nothing: full", "`quorate backup check`, on the machine of the member that ships, and as its user, says what to do"} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("no %q in:\n%s", want, got.Out)
 		}
@@ -140,8 +140,8 @@ func TestStatus(t *testing.T) {
 	said(t, run("status"), "a restore of revision 50 was proven 40m00s ago")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "no room", Member: 9, MemberName: "m3"}
 	f.status.Proving, f.status.ProvingName, f.status.ProvingSinceMs = 8, "m4", 99*minute
-	said(t, run("status"), "m3 could not try a restore 40m00s ago: no room")
-	said(t, run("status"), "m4 tries a restore now, since 1m00s")
+	said(t, run("status"), "no restore could be tried by m3 40m00s ago: no room")
+	said(t, run("status"), "a restore is tried now by m4, since 1m00s")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "object obj/aa: gone", Damaged: 3, Proven: true, Member: 9}
 	said(t, run("status"), "3 objects are damaged, and others replace them: object obj/aa: gone")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "2 bases not compared", Proven: true, Member: 9}
@@ -160,6 +160,21 @@ func TestStart_help(t *testing.T) {
 	said(t, got, "does not ask the place")
 	if strings.Contains(got.Out, "the file\nthat URL names") {
 		t.Errorf("the help says that the URL names a file: %s", got.Out)
+	}
+}
+
+// Ensure that a start at another place says where the backup went until then, and how it goes on there.
+func TestStart_elsewhere(t *testing.T) {
+	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
+	run := f.serve(t)
+	said(t, run("start", "file:///c"), "the former place, file:///b, keeps what is there: `quorate backup start file:///b`")
+	f.status.Restorable = &quoratepb.BackupMark{Revision: 80}
+	const former = "the former place, file:///b, keeps what is there, up to about revision 80: `quorate backup start file:///b` goes back to it"
+	said(t, run("start", "file:///c"), former)
+	for _, same := range [][]string{{"start"}, {"start", "file:///b/"}, {"start", "file:///c", "-o", "json"}} {
+		if got := run(same...); got.Status != command.StatusOK || strings.Contains(got.Out, "former place") {
+			t.Errorf("%v: %+v", same, got)
+		}
 	}
 }
 

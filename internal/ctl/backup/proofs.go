@@ -20,12 +20,14 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 	case last == nil && len(b.GetRecipients()) > 0:
 		lines = append(lines, "no restore was tried yet")
 	case last == nil:
-		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL --report --endpoints MEMBERS` does")
+		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL --report --endpoints MEMBERS` "+
+			"tries one")
 	case last.GetFailed():
 		lines = append(lines, fmt.Sprintf("a restore failed %s, tried by %s: %s", ago(b, last.GetTimeMs()), prover(last),
 			why))
 	case !last.GetProven():
-		lines = append(lines, fmt.Sprintf("%s could not try a restore %s: %s", prover(last), ago(b, last.GetTimeMs()), why))
+		lines = append(lines, fmt.Sprintf("no restore could be tried by %s %s: %s", prover(last),
+			ago(b, last.GetTimeMs()), why))
 	case last.GetDamaged() > 0:
 		lines = append(lines, fmt.Sprintf("%s damaged, and others replace them: %s",
 			plural.Of(int(min(last.GetDamaged(), 1<<30)), "object")+is(last.GetDamaged()), why))
@@ -35,7 +37,8 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 	switch {
 	case !b.GetOn():
 	case b.GetProving() != 0:
-		lines = append(lines, fmt.Sprintf("%s tries a restore now, since %s", printable.Text(b.GetProvingName(), mostTrouble),
+		lines = append(lines, fmt.Sprintf("a restore is tried now by %s, since %s",
+			printable.Text(b.GetProvingName(), mostTrouble),
 			since(b, b.GetProvingSinceMs())))
 	case len(b.GetRecipients()) > 0:
 		lines = append(lines, "members cannot prove an encrypted backup; only an operator can: `quorate backup verify "+

@@ -68,7 +68,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 	flags.SortFlags = false
 	c.addFlags(cmd)
 	c.addHistory(cmd.Flags())
-	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
+	flags.StringVar(&at, "at", "", "the state: latest, "+command.WhenHelp+", a revision, or entry:INDEX")
 	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
 	member := r.AddFlags(flags)
 	flags.BoolVar(&skip, "skip-existing", false, "change nothing, and succeed, if --data-dir holds a member already: for "+

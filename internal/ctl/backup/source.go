@@ -212,16 +212,19 @@ func (c *source) failed(ctx context.Context, err error) error {
 		return command.Refused(explained(c.at, err))
 	}
 	if errors.Is(err, backup.ErrSealed) {
-		err = fmt.Errorf("%w: --identity FILE", err)
+		err = fmt.Errorf("%s: %w: --identity FILE", c.at, backup.ErrSealed)
 	}
 	return command.Refused(err)
 }
 
-// target is the flag --at.
+// target is the flag --at. Times may also be written as `quorate undelete` takes them.
 func target(word string) (backup.Target, error) {
 	t, err := backup.ParseTarget(word)
-	if err != nil {
-		return t, command.Usagef("--at %w", err)
+	if err == nil {
+		return t, nil
 	}
-	return t, nil
+	if at, err := command.When(word, time.Now()); err == nil && at.UnixMilli() > 0 {
+		return backup.Target{Time: at.UnixMilli()}, nil
+	}
+	return t, command.Usagef("--at %q: write \"latest\", %s, a revision, or entry:INDEX", word, command.WhenHelp)
 }

@@ -76,7 +76,7 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 	c.addFlags(cmd)
 	c.addHistory(cmd.Flags())
 	cmd.Flags().BoolVar(&tell, "report", false, "tell the cluster at --endpoints how it ended")
-	cmd.Flags().StringVar(&at, "at", latest, "the state to prove: latest, a time (RFC 3339), a revision, or entry:INDEX")
+	cmd.Flags().StringVar(&at, "at", latest, "the state to prove: latest, "+command.WhenHelp+", a revision, or entry:INDEX")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "where the scratch directory is made (default that for temporary files)")
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
 	c.addClient()

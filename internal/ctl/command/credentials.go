@@ -155,6 +155,7 @@ func (i *identity) explainDenied(text string) string {
 		who = "a client without " + i.flag("user")
 	}
 	return fmt.Sprintf("%s: %s has no role that allows it. Keys need `quorate role grant-permission ROLE "+
-		"read|write|readwrite KEY` and `quorate user grant-role USER ROLE`; users, members, alarms and backups need the "+
-		"role root. `quorate user get USER --detail` shows what a user may do; %s names another one", text, who, i.flag("user"))
+		"read|write|readwrite KEY` and `quorate user grant-role USER ROLE`; users, members, alarms, backups, limits and the "+
+		"audit need the role root. `quorate user get USER --detail` shows what a user may do; %s names another one",
+		text, who, i.flag("user"))
 }

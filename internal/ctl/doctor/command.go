@@ -72,7 +72,7 @@ func (p *patient) run(ctx context.Context, words []string) error {
 	case p.offline:
 		return p.judgeStopped(ctx, words)
 	case len(words) > 1:
-		return command.Usagef("write: quorate doctor [FILE]; data directories need --offline")
+		return command.Usagef("usage: quorate doctor [FILE]; data directories need --offline")
 	case len(words) == 1 && p.bundle != "":
 		return command.Usagef("%s is judged, or the members are asked for --bundle: drop one", words[0])
 	}

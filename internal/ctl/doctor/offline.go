@@ -17,7 +17,7 @@ func (p *patient) judgeStopped(ctx context.Context, words []string) error {
 	case p.inspect == nil:
 		return command.Refused(fmt.Errorf("this program cannot read data directories"))
 	case len(words) == 0:
-		return command.Usagef("write: quorate doctor --offline DIR…, each as the --data-dir of a stopped member, or " +
+		return command.Usagef("usage: quorate doctor --offline DIR…, each as the --data-dir of a stopped member, or " +
 			"DIR,WAL-DIR")
 	}
 	var all []doctor.Stopped

@@ -69,7 +69,8 @@ func TestHistory(t *testing.T) {
 	m.Past = &quoratepb.VersionsAnswer{FirstRevision: 3}
 	for part, words := range map[string][]string{
 		"no version of k is kept: the history begins at revision 3": {"k"}, "write the key": {""},
-		"--limit 0": {"k", "--limit", "0"}, "--before -1": {"k", "--before", "-1"}, "write: quorate history KEY": {},
+		"no version of k below revision 2 is kept": {"k", "--before", "2"},
+		"--limit 0": {"k", "--limit", "0"}, "--before -1": {"k", "--before", "-1"}, "usage: quorate history KEY": {},
 	} {
 		if got := ctltest.RunAt(t, m.Address, append([]string{"history"}, words...)...); got.Status == 0 || got.Out != "" ||
 			!strings.Contains(got.Err, part) {

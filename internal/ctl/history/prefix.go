@@ -51,6 +51,9 @@ func (w *work) runPrefix(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case len(all.GetChanges()) == 0 && w.before > 0:
+		return command.Refused(fmt.Errorf("no key that begins with %s was changed below revision %d: the history begins at "+
+			"revision %d", typed.Word(w.key), w.before, all.GetFirstRevision()))
 	case len(all.GetChanges()) == 0:
 		return command.Refused(fmt.Errorf("no key that begins with %s was changed: the history begins at revision %d",
 			typed.Word(w.key), all.GetFirstRevision()))

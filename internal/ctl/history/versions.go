@@ -46,6 +46,9 @@ func (w *work) run(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case len(page.GetVersions()) == 0 && w.before > 0:
+		return command.Refused(fmt.Errorf("no version of %s below revision %d is kept: the history begins at revision %d",
+			typed.Word(w.key), w.before, page.GetFirstRevision()))
 	case len(page.GetVersions()) == 0:
 		return command.Refused(fmt.Errorf("no version of %s is kept: the history begins at revision %d", typed.Word(w.key),
 			page.GetFirstRevision()))

@@ -53,7 +53,7 @@ func newcomerOf(words, urls []string) (*quoratepb.Newcomer, error) {
 	switch {
 	case strings.Contains(words[0], "://"):
 		if len(urls) > 0 {
-			return nil, command.Usagef("write: quorate member add NAME --peer-urls URL[,URL]")
+			return nil, command.Usagef("usage: quorate member add NAME --peer-urls URL[,URL]")
 		}
 		urls = words
 	case len(words) > 1:

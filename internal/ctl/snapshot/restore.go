@@ -232,8 +232,9 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	next := "start it"
 	if d.Members > 1 {
 		fmt.Fprintf(s.Out, "first: if other members of the old cluster run and serve, do not go on: what was written since "+
-			"%s would be lost. Move %s aside, start %s with an empty directory and the flags that it had, and run "+
-			"`quorate member reset %s` at a member that serves\n", since, d.DataDir, d.Member, typed.Word(d.Member))
+			"%s would be lost. To go back to this state, stop them all. If only %s was lost, move %s aside, start it "+
+			"with an empty directory and the flags that it had, and run "+
+			"`quorate member reset %s` at a member that serves\n", since, d.Member, d.DataDir, typed.Word(d.Member))
 		next = "if none serves, do the same for the other members, " + again + ", then start all"
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)

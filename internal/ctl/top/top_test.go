@@ -225,7 +225,7 @@ func TestRun_usage(t *testing.T) {
 	for _, row := range []struct{ flags, want string }{
 		{"--by keys", "choose ops, bytes, cpu or watchers"}, {"--window 1h", "choose 10s or 5m"}, {"--rows 0", "choose 1 to " +
 			"128"},
-		{"--interval 1ms", "at least 500ms"}, {"-o yaml", "choose text or json"}, {"more", "write: quorate top"},
+		{"--interval 1ms", "at least 500ms"}, {"-o yaml", "choose text or json"}, {"more", "usage: quorate top"},
 	} {
 		ctltest.Run(t, t.Context(), command.Streams{}, "", append([]string{"top"}, strings.Fields(row.flags)...)...).
 			Want(t, command.StatusUsage, "", row.want)

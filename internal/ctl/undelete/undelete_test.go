@@ -115,7 +115,7 @@ More keys are gone: quorate undelete '' --from /app/b --at 3
 // Ensure that command lines that make no sense are refused, with the reason.
 func TestUndelete_usage(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                      "write: quorate undelete PREFIX",
+		"":                      "usage: quorate undelete PREFIX",
 		"/a":                    "there is no terminal to ask on: add --yes, or --dry-run",
 		"/a --yes --at 0":       "is no revision: write a positive number",
 		"/a --yes --at -3":      "is no revision: write a positive number",

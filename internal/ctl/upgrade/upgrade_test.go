@@ -412,13 +412,13 @@ func TestRun_nonsense(t *testing.T) {
 		{"policy soak=99999999999h", "want soak=DURATION, such as soak=24h, or now, or hold"},
 		{"policy soak", "want soak=DURATION"},
 		{"policy " + strings.Repeat("x", 1<<16), "want soak=DURATION"},
-		{"policy", "write: quorate upgrade policy POLICY"},
+		{"policy", "usage: quorate upgrade policy POLICY"},
 		{"plan --to latest", "want the whole version that `quorate version` of the new file prints"},
 		{"plan --to v1.1.0", "want the whole version"},
 		{"plan --to 1.1", "want the whole version"},
 		{"plan --to=", "want the whole version"},
-		{"check", "write: quorate upgrade check FILE"},
-		{"finalize now", "write: quorate upgrade finalize"},
+		{"check", "usage: quorate upgrade check FILE"},
+		{"finalize now", "usage: quorate upgrade finalize"},
 	} {
 		r := f.run(t, strings.Split(row.args, " ")...)
 		if r.Status != command.StatusUsage || !strings.Contains(r.Err, row.want) || len(r.Err) > 1000 || r.Out != "" {

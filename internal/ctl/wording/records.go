@@ -3,14 +3,37 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/base/plural"
 )
 
-// RecordAbout says what a record of a call is about: its keys, or what else it names. Keys that are no text are in quotes.
+// RecordAbout says what a record of a call is about: its method, where an operation has several; its keys, or what else it
+// names. Keys that are no text are in quotes.
 func RecordAbout(e *audit.Entry) string {
+	method, about := recordMethod(e), recordNames(e)
+	if method != "" && about != "" {
+		method += ": "
+	}
+	return method + about
+}
+
+// single are the operations that one method makes, or methods that do the same.
+var single = []audit.Op{audit.OpRange, audit.OpPut, audit.OpDelete, audit.OpTxn, audit.OpCompact, audit.OpLogin}
+
+// recordMethod is the method of a call as SERVICE/METHOD, if the operation does not say it.
+func recordMethod(e *audit.Entry) string {
+	if op, _ := audit.ParseOp(e.Op); slices.Contains(single, op) {
+		return ""
+	}
+	method := strings.TrimPrefix(e.Method, "/")
+	return method[strings.LastIndexByte(method[:max(0, strings.IndexByte(method, '/'))], '.')+1:]
+}
+
+func recordNames(e *audit.Entry) string {
 	text := recordKeys(&e.EntryKeys)
 	for i := range e.Parts {
 		if i > 0 {

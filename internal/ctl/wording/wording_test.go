@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
@@ -116,6 +117,21 @@ func TestFindMember(t *testing.T) {
 		"a1": `"a1" may be a1 (m1) or a2 (a1)`} {
 		if _, err := wording.FindMember(cluster, word); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", word, err, want)
+		}
+	}
+}
+
+// Ensure that a record says which method was called, where its operation has several.
+func TestRecordAbout_method(t *testing.T) {
+	for want, e := range map[string]audit.Entry{
+		"Backup/Status":         {Op: "status", Method: "/quorate.v1.Backup/Status"},
+		"Auth/UserAdd: user=bo": {Op: "auth", Method: "/etcdserverpb.Auth/UserAdd", About: "user=bo"},
+		"Lock/Lock: /l":         {Op: "lock", Method: "/v3lockpb.Lock/Lock", EntryKeys: audit.EntryKeys{Key: "/l"}},
+		"/k":                    {Op: "put", Method: "/etcdserverpb.KV/Put", EntryKeys: audit.EntryKeys{Key: "/k"}},
+		"a.b":                   {Op: "later", Method: "a.b"}, "": {Op: "later"}, "q/M": {Op: "later", Method: "/p.q/M"},
+	} {
+		if got := wording.RecordAbout(&e); got != want {
+			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
 }

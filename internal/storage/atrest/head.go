@@ -40,6 +40,10 @@ var (
 	// ErrNoKey means that the ring of the directory lacks the key of a file.
 	ErrNoKey = errors.New("the ring of keys of this data directory lacks the key of it: files of two directories were mixed, " +
 		"or the ring was replaced by an older one")
+	// ErrOtherKey means that a file of keys lacks the key that the ring was wrapped by, whose name follows.
+	ErrOtherKey = errors.New("it was wrapped by key")
+	// ErrDamagedRing means that the ring of keys cannot be read, by whatever key.
+	ErrDamagedRing = errors.New("the ring of keys is damaged")
 	// ErrDamagedHead means that a file is damaged where it names its key.
 	ErrDamagedHead = errors.New("the head of the encrypted file is damaged")
 )

@@ -123,6 +123,6 @@ func (k *KeyFile) Unwrap(_ context.Context, w *Wrapped) ([]byte, error) {
 		}
 		return key, nil
 	}
-	return nil, fmt.Errorf("it was wrapped by key %s, which %s lacks (its first key is %s): put that key into the file, "+
-		"behind the one that shall wrap from now on", w.KeyID, k.name, keyName(k.keys[0]))
+	return nil, fmt.Errorf("%w %s, which %s lacks (its first key is %s): give the file that has it, or add that key to this "+
+		"one, behind the one that shall wrap from now on", ErrOtherKey, w.KeyID, k.name, keyName(k.keys[0]))
 }

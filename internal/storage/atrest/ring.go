@@ -96,7 +96,10 @@ func NewPassingRing(now time.Time) *Ring {
 // OpenRing reads the ring of a data directory. The error says what to do.
 func OpenRing(ctx context.Context, fs env.FS, dataDir string, providers Providers) (*Ring, error) {
 	r := &Ring{fs: fs, path: fs.PathJoin(dataDir, RingFile), providers: providers}
-	if err := r.read(ctx); err != nil {
+	switch err := r.read(ctx); {
+	case errors.Is(err, durable.ErrCorrupt):
+		return nil, fmt.Errorf("%s: %w: %w", r.path, ErrDamagedRing, err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.path, err)
 	}
 	return r, nil

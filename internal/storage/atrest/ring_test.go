@@ -65,7 +65,7 @@ func TestRing_keyFile(t *testing.T) {
 	}
 	second := must(ring.Rotate(ctx, nil, now.Add(time.Hour))).ID
 	if _, err := atrest.OpenRing(ctx, fs, "/data", atrest.Providers{keyFile(t, "a")}); err == nil ||
-		!strings.Contains(err.Error(), "put that key into the file") {
+		!strings.Contains(err.Error(), "add that key to this one") {
 		t.Errorf("the former key opens it, or it is not said what to do: %v", err)
 	}
 	ring = must(atrest.OpenRing(ctx, fs, "/data", atrest.Providers{keyFile(t, "b")}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
@@ -51,6 +52,9 @@ func (s Source) Providers() (atrest.Providers, error) {
 var ErrKeyNeeded = errors.New("it is encrypted: give --" + KeyFileFlag + " or --" + KMSFlag +
 	", as the member was started with")
 
+// ErrNoKeyFile means that a data directory is encrypted, and the file of its key is not there.
+var ErrNoKeyFile = errors.New("it is encrypted, and its key is not there")
+
 // Open returns the ring of a data directory, or nil if there is none. It changes nothing.
 func (s Source) Open(ctx context.Context, fs env.FS, dataDir string) (*atrest.Ring, error) {
 	has, err := atrest.HasRing(fs, dataDir)
@@ -61,7 +65,10 @@ func (s Source) Open(ctx context.Context, fs env.FS, dataDir string) (*atrest.Ri
 		return nil, fmt.Errorf("--data-dir %s: %w", dataDir, ErrKeyNeeded)
 	}
 	providers, err := s.Providers()
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("--data-dir %s: %w: %w", dataDir, ErrNoKeyFile, err)
+	case err != nil:
 		return nil, err
 	}
 	return atrest.OpenRing(ctx, fs, dataDir, providers)

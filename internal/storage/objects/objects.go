@@ -39,6 +39,10 @@ var (
 	ErrFull = errors.New("the place is full")
 	// ErrDenied means that the place knows the credentials, and that they may not do this.
 	ErrDenied = errors.New("the credentials may not do this here")
+	// ErrUser means that the user of this process may not do this in a directory.
+	ErrUser = errors.New("this user may not do that in the directory")
+	// ErrReadOnly means that the file system of a directory takes no writes.
+	ErrReadOnly = errors.New("the file system of the place is read-only")
 	// ErrCredentials means that the place does not know the credentials, or that their signature is wrong.
 	ErrCredentials = errors.New("the place does not accept the credentials")
 	// ErrNoPlace means that the directory or the bucket is not there.
@@ -55,6 +59,8 @@ var (
 	ErrNotAllowed = errors.New("this member may not use the place")
 	// ErrTLS means that the certificate of the place is not for its name, or of no known authority.
 	ErrTLS = errors.New("the certificate of the place is not accepted")
+	// ErrNoTLS means that the server answers, and not by TLS.
+	ErrNoTLS = errors.New("the server does not speak TLS at this port")
 )
 
 // Passing reports whether the same operation may succeed later without anybody's help.

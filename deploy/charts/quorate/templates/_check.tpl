@@ -49,6 +49,12 @@
 {{- if and $v.backup.enabled (not $v.backup.url) -}}
 {{- $faults = append $faults "backup.url: say where the backup goes, such as s3://BUCKET/PREFIX" -}}
 {{- end -}}
+{{- if and $v.backup.enabled $v.backup.url (not (regexMatch "^(s3://[A-Za-z0-9]|file:///.)" $v.backup.url)) -}}
+{{- $faults = append $faults (printf "backup.url: %q is no place, and no member would start with it; write s3://BUCKET/PREFIX or file:///DIRECTORY" $v.backup.url) -}}
+{{- end -}}
+{{- if and $v.backup.keep (not (regexMatch "^(all|[0-9]+[hdw](,(daily|weekly|monthly|yearly):[0-9]+)*)$" $v.backup.keep)) -}}
+{{- $faults = append $faults (printf "backup.keep: %q is no rule; write 14d, or 48h,daily:30,weekly:12,monthly:12, or all" $v.backup.keep) -}}
+{{- end -}}
 {{- if and $v.backup.enabled $v.disasterRecovery.enabled -}}
 {{- $faults = append $faults "disasterRecovery.enabled: it is a backup to a claim, and backup.enabled another one: enable one of them" -}}
 {{- end -}}

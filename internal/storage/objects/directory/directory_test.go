@@ -119,7 +119,7 @@ func TestStore_rootGone(t *testing.T) {
 // Ensure that errors of a disk have the kinds that callers tell apart, and leave neither an object nor a temporary file.
 func TestStore_faultsOfTheDisk(t *testing.T) {
 	for is, want := range map[syscall.Errno]error{syscall.ENOSPC: objects.ErrFull, syscall.EDQUOT: objects.ErrFull,
-		syscall.EACCES: objects.ErrDenied, syscall.EROFS: objects.ErrDenied, syscall.ESTALE: objects.ErrBusy} {
+		syscall.EACCES: objects.ErrUser, syscall.EROFS: objects.ErrReadOnly, syscall.ESTALE: objects.ErrBusy} {
 		for _, kind := range []any{filestest.OpFileWrite, filestest.OpFileSync, filestest.OpCreate} {
 			inner, failed := mem(t), false
 			s := open(t, filestest.Wrap(inner, func(op filestest.Op) error {

@@ -12,8 +12,8 @@ import (
 var kinds = []struct{ is, kind error }{
 	{syscall.ENOSPC, objects.ErrFull},
 	{syscall.EDQUOT, objects.ErrFull},
-	{os.ErrPermission, objects.ErrDenied},
-	{syscall.EROFS, objects.ErrDenied},
+	{os.ErrPermission, objects.ErrUser},
+	{syscall.EROFS, objects.ErrReadOnly},
 	{syscall.ESTALE, objects.ErrBusy},
 	{syscall.ETIMEDOUT, objects.ErrBusy},
 	{syscall.EAGAIN, objects.ErrBusy},

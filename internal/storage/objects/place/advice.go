@@ -13,14 +13,18 @@ var advice = []struct {
 }{
 	{objects.ErrCredentials, "Check the key: it may be mistyped, revoked or expired, or be of another server."},
 	{objects.ErrDenied, "Let this user list the bucket, and read, write and delete its objects (s3:ListBucket, s3:GetObject, " +
-		"s3:PutObject, s3:DeleteObject); let the user of this process write to a directory."},
-	{objects.ErrNoPlace, "Make the directory or bucket, mount the disk, or correct the URL."},
+		"s3:PutObject, s3:DeleteObject)."},
+	{objects.ErrUser, "Give the directory, with all that is in it, to the user that members run as (chown -R), and run " +
+		"commands that write there as that user."},
+	{objects.ErrReadOnly, "Mount it for writing, or choose another directory."},
+	{objects.ErrNoPlace, "Make the directory or bucket, mount the disk, or correct the URL, its endpoint too."},
 	{objects.ErrLink, "Remove it, and see who else can write to the directory of the place."},
 	{objects.ErrForeign, "Remove it, and see who else can write to the directory of the place."},
 	{objects.ErrRegion, "Add region=REGION to the URL, with the region of the bucket."},
 	{objects.ErrClock, "Set the clock of this machine, and let NTP keep it right."},
 	{objects.ErrTLS,
 		"Name the authority of the server's certificate by ca=FILE, and the server by a name that the certificate has."},
+	{objects.ErrNoTLS, "Correct the port; or write endpoint=http://… if all networks on the way are trusted."},
 	{objects.ErrFull, "Make room at the place, or raise its quota."},
 	{objects.ErrUnreachable, "Check the endpoint, its name in DNS, and the firewalls on the way."},
 	{objects.ErrNotAllowed, "Which places may be used is said by the flag --backup-places of each member."},

@@ -56,8 +56,12 @@ func (a Allowed) Permit(p *Place) (*Place, error) {
 	if len(reasons) > 0 {
 		return nil, fmt.Errorf("%w: %s", objects.ErrNotAllowed, reasons[0])
 	}
-	return nil, fmt.Errorf("%w: its --backup-places %s. Start each member that may ship there with --backup-places %s",
-		objects.ErrNotAllowed, a.shown(), p.suggested())
+	if len(a) == 0 {
+		return nil, fmt.Errorf("%w: its --backup-places is not set. Start each member that may ship there with "+
+			"--backup-places %s", objects.ErrNotAllowed, p.suggested())
+	}
+	return nil, fmt.Errorf("%w: its --backup-places allows %s. Correct the URL; or add an entry to the --backup-places of "+
+		"each member that may ship there, beside what it has: %s", objects.ErrNotAllowed, a.shown(), p.suggested())
 }
 
 // suggested is the entry that would allow p, as a shell reads it, and what to give `quorate backup start`, if p names files: a
@@ -73,14 +77,11 @@ func (p *Place) suggested() string {
 
 // shown lists what is allowed, without names of files.
 func (a Allowed) shown() string {
-	if len(a) == 0 {
-		return "is not set"
-	}
 	var all []string
 	for _, entry := range a {
 		all = append(all, entry.bare())
 	}
-	return "allows " + strings.Join(all, ", ")
+	return strings.Join(all, ", ")
 }
 
 // bare returns the URL without names of files.

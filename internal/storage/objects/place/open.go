@@ -37,8 +37,8 @@ type Store struct {
 	objects.Store
 	Warnings []string // sentences for an operator
 
-	bucket *s3.Store // nil if it is a directory
-	dir    *directory.Store
+	bucket *s3.Store        // nil if it is a directory
+	dir    *directory.Store // nil if it is a bucket
 	paced  *pace.Store
 	list   int64 // memory of a list
 }
@@ -120,6 +120,15 @@ func (s *Store) RefusesOverwrite(ctx context.Context, name string, body io.ReadS
 		return true, nil
 	}
 	return s.bucket.RefusesOverwrite(ctx, name, body, size)
+}
+
+// Traces says what a Put below a directory of the place would leave there beside the object, and returns a function that
+// removes it. Of a bucket there is nothing.
+func (s *Store) Traces(below string) (remove func()) {
+	if s.dir == nil {
+		return func() {}
+	}
+	return s.dir.Traces(below)
 }
 
 // Close frees connections. Operations must have ended, or were cancelled and given up.

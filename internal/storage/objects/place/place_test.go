@@ -265,7 +265,8 @@ func TestOpen_badAuthority(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	for _, err := range []error{objects.ErrBusy, objects.ErrUnreachable, objects.ErrFull, objects.ErrDenied,
 		objects.ErrCredentials,
-		objects.ErrNoPlace, objects.ErrLink, objects.ErrRegion, objects.ErrClock, objects.ErrTLS, objects.ErrDamaged} {
+		objects.ErrNoPlace, objects.ErrLink, objects.ErrRegion, objects.ErrClock, objects.ErrTLS, objects.ErrDamaged,
+		objects.ErrUser, objects.ErrReadOnly, objects.ErrNoTLS} {
 		if place.Advice(fmt.Errorf("x: %w", err)) == "" {
 			t.Errorf("%v has no advice", err)
 		}

@@ -13,8 +13,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// prefix is where probes lie: below a name that no backup uses.
-const prefix = "probe/"
+// Dir is where probes lie, at the place: a name that no backup uses.
+const Dir = "probe"
+
+const prefix = Dir + "/"
 
 // removeTimeout is how long the end of a probe may take that was interrupted.
 const removeTimeout = 30 * time.Second

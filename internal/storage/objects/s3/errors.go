@@ -123,6 +123,9 @@ func tell(ctx context.Context, err error) error {
 		}
 	}
 	words := printable.Text(unwrapURL(err).Error(), mostWords)
+	if isPlain(err) {
+		return &fault{kind: objects.ErrNoTLS, words: words}
+	}
 	if isTLS(err) {
 		return &fault{kind: objects.ErrTLS, words: words}
 	}
@@ -150,10 +153,14 @@ func isTLS(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var verification *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
 	return errors.As(err, &name) || errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &verification) ||
-		errors.As(err, &record) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") ||
 		strings.Contains(err.Error(), "tls: ")
+}
+
+// isPlain tells that the server answered a TLS handshake with something else.
+func isPlain(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
 func tellAnswer(answer minio.ErrorResponse) error {

@@ -209,7 +209,7 @@ func TestStore_tls(t *testing.T) {
 		MinVersion: tls.VersionTLS12}); !errors.Is(err, objects.ErrTLS) {
 		t.Errorf("by another name: %v", err)
 	}
-	if err := try(v.Listener.Addr().String(), nil); !errors.Is(err, objects.ErrTLS) {
+	if err := try(v.Listener.Addr().String(), nil); !errors.Is(err, objects.ErrNoTLS) {
 		t.Errorf("a server without TLS: %v", err)
 	}
 }
