@@ -148,8 +148,8 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 		return p, err
 	}
 	if n := p.VerifySeconds; n != 0 && (n < kv.MinBackupVerifySeconds || n > kv.MaxBackupVerifySeconds) {
-		return p, fmt.Errorf("%d seconds between proofs (--verify-every): choose %d to %d, or 0 for none", n, kv.MinBackupVerifySeconds,
-			kv.MaxBackupVerifySeconds)
+		return p, fmt.Errorf("%d seconds between proofs (--verify-every): choose %d to %d, or 0 for none", n,
+			kv.MinBackupVerifySeconds, kv.MaxBackupVerifySeconds)
 	}
 	if !p.Valid() {
 		return p, errors.New("the URL of the place is not text")
