@@ -115,16 +115,29 @@ func (t through) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return found[:n], more && n == len(found), err
 }
 
-// grownBytes is up to how many bytes room is made for an object before it is read: a segment has about so many. A buffer that
-// grows holds up to three times what it was given for a moment.
-const grownBytes = 4 << 20
-
 // Object reads an object of at most so many bytes.
 func Object(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64) ([]byte, error) {
+	return object(ctx, store, name, hash, most, 0)
+}
+
+// grownBytes is up to how many bytes room is made for a segment before it is read. A buffer that grows holds up to three times
+// what it was given for a moment.
+const grownBytes = 4 << 20
+
+// Segment reads a segment.
+func Segment(ctx context.Context, store objects.Store, s *backup.Stored) ([]byte, error) {
+	most := max(0, min(s.Size, backup.MaxSegmentBytes))
+	return object(ctx, store, s.String(), s.Hash, most, int(min(most, grownBytes))+bytes.MinRead) // the last read gets nothing
+}
+
+// object reads an object into a buffer with room for so many bytes.
+func object(
+	ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, room int,
+) ([]byte, error) {
 	var content bytes.Buffer
 	err := twice(func() error {
 		content.Reset()
-		content.Grow(int(min(max(most, 0), grownBytes)) + bytes.MinRead) // the end is found by a read that gets nothing
+		content.Grow(room)
 		return read(ctx, store, name, hash, most, &content)
 	})
 	return content.Bytes(), err

@@ -299,7 +299,7 @@ func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Se
 	if s.ObjectBytes > 0 && stored.Size > s.ObjectBytes {
 		return nil, of(stored.Hash, name, &backup.TooLargeError{Bytes: stored.Size, Most: s.ObjectBytes})
 	}
-	content, err := fetch.Object(ctx, s.Store, name, stored.Hash, min(stored.Size, backup.MaxSegmentBytes))
+	content, err := fetch.Segment(ctx, s.Store, stored)
 	if err != nil {
 		return nil, of(stored.Hash, name, err)
 	}

@@ -108,7 +108,7 @@ func (r *replaying) read(ctx context.Context, s *backup.Stored) fetched {
 	if r.ObjectBytes > 0 && s.Size > r.ObjectBytes {
 		return fetched{err: damage(s.Hash, name, &backup.TooLargeError{Bytes: s.Size, Most: r.ObjectBytes})}
 	}
-	content, err := fetch.Object(ctx, r.Store, name, s.Hash, min(s.Size, backup.MaxSegmentBytes))
+	content, err := fetch.Segment(ctx, r.Store, s)
 	if err != nil {
 		return fetched{err: damage(s.Hash, name, err)}
 	}
