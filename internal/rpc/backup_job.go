@@ -130,15 +130,18 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	if p.Place, err = placeOf(p.Place); err != nil {
 		return p, err
 	}
-	for _, number := range []struct {
-		name           string
-		is, from, most int64
+	for _, t := range []struct {
+		flag            string
+		is, least, most int64
+		unit, choose    string
 	}{
-		{"seconds between bases (--base-every)", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds},
-		{"milliseconds until entries are sealed (--seal-after)", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis},
+		{"--base-every", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds, "s", "1m to 720h"},
+		{"--seal-after", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis, "ms", "100ms to 1h"},
+		{"--verify-every", cmp.Or(p.VerifySeconds, kv.MinBackupVerifySeconds), kv.MinBackupVerifySeconds,
+			kv.MaxBackupVerifySeconds, "s", "1m to 720h, or 0 for none"},
 	} {
-		if number.is < number.from || number.is > number.most {
-			return p, fmt.Errorf("%d %s: choose %d to %d", number.is, number.name, number.from, number.most)
+		if t.is < t.least || t.is > t.most {
+			return p, fmt.Errorf("%s %d%s: choose %s", t.flag, t.is, t.unit, t.choose)
 		}
 	}
 	if err := setRecipients(&p, has, r); err != nil {
@@ -146,10 +149,6 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	}
 	if p.Keep, err = keepOf(has, r); err != nil {
 		return p, err
-	}
-	if n := p.VerifySeconds; n != 0 && (n < kv.MinBackupVerifySeconds || n > kv.MaxBackupVerifySeconds) {
-		return p, fmt.Errorf("%d seconds between proofs (--verify-every): choose %d to %d, or 0 for none", n,
-			kv.MinBackupVerifySeconds, kv.MaxBackupVerifySeconds)
 	}
 	if !p.Valid() {
 		return p, errors.New("the URL of the place is not text")

@@ -64,6 +64,17 @@ func TestBackup_policies(t *testing.T) {
 			t.Errorf("%.100v: %.500v", wrong, err)
 		}
 	}
+	for says, wrong := range map[string]*quoratepb.StartBackupRequest{
+		"--base-every 3s: choose 1m to 720h":               {Place: dir.Place, BaseSeconds: 3},
+		"--seal-after 99ms: choose 100ms to 1h":            {Place: dir.Place, SealMs: 99},
+		"--verify-every -1s: choose 1m to 720h, or 0 for":  {Place: dir.Place, VerifySeconds: new(int64(-1))},
+		"--base-every 2592001s: choose 1m to 720h":         {Place: dir.Place, BaseSeconds: kv.MaxBackupBaseSeconds + 1},
+		"--verify-every 59s: choose 1m to 720h, or 0 for ": {Place: dir.Place, VerifySeconds: new(int64(59))},
+	} {
+		if _, err := api.Start(ctx, wrong); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %q: %v", says, err)
+		}
+	}
 	if got, err := api.Status(ctx, &quoratepb.BackupStatusRequest{}); err != nil || got.GetGeneration() != 0 {
 		t.Errorf("after what was refused: %v, %v", got, err)
 	}
