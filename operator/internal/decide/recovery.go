@@ -33,17 +33,18 @@ func recovery(o *Observed) *Action {
 				" needs all members to stop"}
 		}
 	}
-	for i := range o.Pods {
-		// nothing tells whether a process on a lost node has ended: the new epoch fences it, but not on the survivor's claim
-		if p := &o.Pods[i]; !p.NodeLost || p.Member == r.Survivor {
-			return wait("%s stops before %s is recovered", p.Member, r.Survivor)
-		}
-	}
 	run := *r
 	if o.Want.Uncompared {
 		run.Compare = nil
 	}
 	run.Compare = slices.DeleteFunc(slices.Clone(run.Compare), o.unclaimed)
+	for i := range o.Pods {
+		// nothing tells whether a process on a lost node has ended: the new epoch fences it, but not on a claim that is needed
+		p := &o.Pods[i]
+		if needed := p.Member == r.Survivor || slices.Contains(run.Compare, p.Member); !p.NodeLost || needed {
+			return wait("%s stops before %s is recovered", p.Member, r.Survivor)
+		}
+	}
 	return &Action{Kind: RunRecovery, Member: r.Survivor, Recovery: &run, Why: "the spec accepts the loss"}
 }
 

@@ -155,10 +155,19 @@ func TestNext_recoveryOff(t *testing.T) {
 			stopped(o)
 			o.Want.Consent = nil
 		}, decide.RecoverFails, "no longer the consent"},
-		{"all are stopped but on lost nodes", stopped, decide.RunRecovery, "accepts the loss"},
+		{"all are stopped but on lost nodes", func(o *decide.Observed) {
+			stopped(o)
+			o.Kept.Recovery.Leaves, o.Kept.Recovery.Compare = append(o.Kept.Recovery.Leaves, "m4"), []string{"m4"}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+		}, decide.RunRecovery, "accepts the loss"},
+		{"another survivor's process may live on a lost node", stopped, decide.Wait, "m2 stops before"},
+		{"another survivor's process may live on a lost node, and its claim need not be compared", func(o *decide.Observed) {
+			stopped(o)
+			o.Want.Uncompared = true
+		}, decide.RunRecovery, "accepts the loss"},
 		{"the survivor's process may live on a lost node", func(o *decide.Observed) {
 			stopped(o)
-			o.Pods = append(o.Pods, decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
+			o.Pods = append(o.Pods[:0], decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
 		}, decide.Wait, "m1 stops before"},
 		{"the command runs, and the consent was taken out", func(o *decide.Observed) {
 			command(decide.Pod{Running: true})(o)
@@ -185,7 +194,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			if a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
 				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
 			}
-			if a.Kind == decide.RunRecovery && len(a.Recovery.Compare) != 1 {
+			if a.Kind == decide.RunRecovery && (len(a.Recovery.Compare) == 0) != o.Want.Uncompared {
 				t.Errorf("compares %v", a.Recovery.Compare)
 			}
 		})
