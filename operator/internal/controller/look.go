@@ -64,8 +64,29 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		}
 		s.observed.Pods = append(s.observed.Pods, podOf(pod, node, r.Now()))
 	}
+	if err := r.former(ctx, c, s); err != nil {
+		return err
+	}
 	slices.SortFunc(s.observed.Claims, func(a, b decide.Claim) int { return cmp.Compare(a.Serial, b.Serial) })
 	return r.ask(ctx, c, s)
+}
+
+// former looks for pods of another cluster of the name before one is founded.
+func (r *Clusters) former(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	if c.Status.ClusterID != "" || len(c.Status.Founders) > 0 {
+		return nil
+	}
+	var pods corev1.PodList
+	named := client.MatchingLabels{objects.LabelCluster: c.Name}
+	if err := r.Read.List(ctx, &pods, client.InNamespace(c.Namespace), named); err != nil {
+		return fmt.Errorf("list the pods of clusters of the name: %w", err)
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.Labels[objects.LabelUID] != string(c.UID) && pod.DeletionTimestamp == nil {
+			s.observed.Former = append(s.observed.Former, pod.Name)
+		}
+	}
+	return nil
 }
 
 // ask asks the members that have addresses.
@@ -212,8 +233,9 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 	serial, _ := strconv.ParseInt(claim.Annotations[objects.AnnotationSerial], 10, 64) // one without a number is older than all
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return decide.Claim{Member: claim.Name, Serial: serial, Zone: claim.Annotations[objects.AnnotationZone],
-		Bytes: size.Value(),
-		Used:  claim.Annotations[objects.AnnotationUsed] != "", Leaving: claim.DeletionTimestamp != nil,
+		Bytes:   size.Value(),
+		Used:    claim.Annotations[objects.AnnotationUsed] != "" || claim.Annotations[objects.AnnotationEpoch] != "",
+		Leaving: claim.DeletionTimestamp != nil,
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
 		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
 		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}

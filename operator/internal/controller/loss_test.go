@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,8 @@ func TestReconcile_recoveredByHand(t *testing.T) {
 			t.Errorf("%s is of epoch %q, want %q", names[i], got, epoch)
 		}
 	}
+	delete(claim.Annotations, objects.AnnotationUsed) // by hand
+	f.must(f.Update(t.Context(), claim))
 	f.must(f.step(1))
 	if f.group.newest.Name != "1-0a1b2c3d" {
 		t.Errorf("a leader of another epoch than %+v counts", f.group.newest)
@@ -122,4 +125,20 @@ func (f *fixture) loseTwo() string {
 		f.Fatalf("no loss is reported: %+v", f.cluster().Status)
 	}
 	return loss.ID
+}
+
+// Ensure that nothing is founded beside pods of another cluster that had the name, such as one that was deleted with its pods orphaned.
+func TestReconcile_former(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "kv-abcd-1", Namespace: "ns", Labels: map[string]string{
+		objects.LabelCluster: "kv", objects.LabelUID: "uid-0"}}}
+	f.must(f.Create(t.Context(), old))
+	f.must(f.step(3))
+	if c := f.cluster(); len(c.Status.Founders) > 0 || !strings.Contains(c.Status.Action, "kv-abcd-1") {
+		t.Errorf("doing %q, founders %v", c.Status.Action, c.Status.Founders)
+	}
+	f.must(f.Delete(t.Context(), old))
+	if f.must(f.step(2)); len(f.cluster().Status.Founders) != 3 {
+		t.Errorf("the pod is gone, and nothing is founded: %q", f.cluster().Status.Action)
+	}
 }

@@ -49,6 +49,9 @@ func TestNext(t *testing.T) {
 	}{
 		{"all is well", func(*decide.Observed) {}, decide.Wait, "", ""},
 		{"no cluster yet", func(o *decide.Observed) { *o = decide.Observed{Want: o.Want} }, decide.Found, "", "no cluster"},
+		{"no cluster yet, and members of a former one of the name run", func(o *decide.Observed) {
+			*o = decide.Observed{Want: o.Want, Former: []string{"x1"}}
+		}, decide.Wait, "", "nothing is founded beside them"},
 		{"founders without claims", func(o *decide.Observed) {
 			*o = decide.Observed{Want: o.Want, Kept: decide.Kept{Founders: []string{"m1", "m2", "m3"}, Serial: 3}}
 		}, decide.CreateClaim, "m1", "founder"},

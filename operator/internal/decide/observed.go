@@ -15,6 +15,9 @@ type Observed struct {
 	Pods   []Pod
 	// Cluster is what a leader told; nil: none was reached.
 	Cluster *Cluster
+	// Former are pods of another cluster that had the name before, or whose objects were restored: they may be members that
+	// live.
+	Former []string
 	// Answers are what single members told of themselves while there is no leader.
 	Answers []Answer
 }

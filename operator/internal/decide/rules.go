@@ -18,6 +18,10 @@ func founding(o *Observed) *Action {
 	if o.forgotten() {
 		return nil
 	}
+	if len(o.Kept.Founders) == 0 && len(o.Former) > 0 {
+		return wait("pods of another QuorateCluster that had this name are there (%v), and nothing is founded beside them: "+
+			"save what they have, and delete them, or give this one another name", o.Former)
+	}
 	if len(o.Kept.Founders) == 0 {
 		n := o.Want.Members
 		if o.Want.Restore {
