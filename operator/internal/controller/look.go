@@ -130,10 +130,12 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	ids := map[string]string{}
 	for i := range c.Status.Members {
 		m := &c.Status.Members[i]
-		all, ids[m.Name] = append(all, m.Name), m.ID
-		if m.Role != "learner" && m.Role != "joining" {
-			voters = append(voters, m.Name)
+		ids[m.Name] = m.ID
+		if m.Role == "learner" || m.Role == "joining" {
+			all = append(all, m.ID) // the survivor may not know its name
+			continue
 		}
+		all, voters = append(all, m.Name), append(voters, m.Name)
 	}
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {

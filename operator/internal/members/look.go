@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -163,7 +164,8 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		a := decide.Answer{Member: o.GetName(), Epoch: o.GetCore().GetEpoch(), Term: o.GetCore().GetLastTerm(),
 			Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
 		for _, m := range o.GetConfig().GetMembers() {
-			a.Members = append(a.Members, m.GetName())
+			// one that never started has no name, and `quorate recover` takes the id for one
+			a.Members = append(a.Members, cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16)))
 			if m.GetVoter() || m.GetOutgoing() {
 				a.Voters = append(a.Voters, m.GetName())
 			}
