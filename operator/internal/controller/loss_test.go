@@ -76,6 +76,7 @@ func TestReconcile_budget(t *testing.T) {
 	c := f.cluster()
 	c.Spec.Members = 1
 	f.must(f.Update(t.Context(), c))
+	f.must(f.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: f.pods()[2].Name, Namespace: "ns"}}))
 	if f.must(f.step(2)); least() != 2 {
 		t.Errorf("%d pods must be there while nobody tells how many vote", least())
 	}
