@@ -400,6 +400,7 @@ func (s *stage) recover() {
 	if missing := s.lost(); len(missing) > 0 {
 		s.Errorf("the survivor said that it has revision %d, and lacks %.200q", loss.Revision, missing)
 	}
+	s.wipe() // of what it knew, the claims that a recovery left out still tell
 	for _, name := range gone {
 		must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: name}, &corev1.PersistentVolumeClaim{}))
 	}
