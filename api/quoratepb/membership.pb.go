@@ -571,20 +571,23 @@ func (x *Strength) GetTolerates() int32 {
 }
 
 type Cluster struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClusterId     uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	Config        *ConfigID              `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	Protocol      string                 `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"` // by which the configuration came
-	Joint         bool                   `protobuf:"varint,4,opt,name=joint,proto3" json:"joint,omitempty"`
-	Settled       bool                   `protobuf:"varint,5,opt,name=settled,proto3" json:"settled,omitempty"` // removed members may be switched off
-	Leader        uint64                 `protobuf:"varint,6,opt,name=leader,proto3" json:"leader,omitempty"`
-	Term          uint64                 `protobuf:"varint,7,opt,name=term,proto3" json:"term,omitempty"`
-	LastIndex     uint64                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
-	Strength      *Strength              `protobuf:"bytes,9,opt,name=strength,proto3" json:"strength,omitempty"`
-	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
-	Advice        string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic repair finds wrong, and what would cure it; empty if all is well
-	Alarms        []string               `protobuf:"bytes,12,rep,name=alarms,proto3" json:"alarms,omitempty"` // members of other epochs of the cluster that were met, and what to do about each
-	Level         uint32                 `protobuf:"varint,13,opt,name=level,proto3" json:"level,omitempty"`  // the active feature level
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Config    *ConfigID              `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Protocol  string                 `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"` // by which the configuration came
+	Joint     bool                   `protobuf:"varint,4,opt,name=joint,proto3" json:"joint,omitempty"`
+	Settled   bool                   `protobuf:"varint,5,opt,name=settled,proto3" json:"settled,omitempty"` // removed members may be switched off
+	Leader    uint64                 `protobuf:"varint,6,opt,name=leader,proto3" json:"leader,omitempty"`
+	Term      uint64                 `protobuf:"varint,7,opt,name=term,proto3" json:"term,omitempty"`
+	LastIndex uint64                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Strength  *Strength              `protobuf:"bytes,9,opt,name=strength,proto3" json:"strength,omitempty"`
+	Members   []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
+	Advice    string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic repair finds wrong, and what would cure it; empty if all is well
+	Alarms    []string               `protobuf:"bytes,12,rep,name=alarms,proto3" json:"alarms,omitempty"` // members of other epochs of the cluster that were met, and what to do about each
+	Level     uint32                 `protobuf:"varint,13,opt,name=level,proto3" json:"level,omitempty"`  // the active feature level
+	// Of the member that answers: how many recoveries without a majority there were, and the id of the last one, such as
+	// "1-0a1b2c3d"; "0" if there was none, empty from a build that does not tell.
+	Epoch         string `protobuf:"bytes,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,6 +711,13 @@ func (x *Cluster) GetLevel() uint32 {
 		return x.Level
 	}
 	return 0
+}
+
+func (x *Cluster) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
 }
 
 type DescribeRequest struct {
@@ -2000,7 +2010,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x0foutgoing_quorum\x18\x05 \x01(\x05R\x0eoutgoingQuorum\x12 \n" +
 	"\vsuperquorum\x18\x06 \x01(\x05R\vsuperquorum\x12\x16\n" +
 	"\x06active\x18\a \x01(\x05R\x06active\x12\x1c\n" +
-	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\x93\x03\n" +
+	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xa9\x03\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12,\n" +
@@ -2017,7 +2027,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	" \x03(\v2\x12.quorate.v1.MemberR\amembers\x12\x16\n" +
 	"\x06advice\x18\v \x01(\tR\x06advice\x12\x16\n" +
 	"\x06alarms\x18\f \x03(\tR\x06alarms\x12\x14\n" +
-	"\x05level\x18\r \x01(\rR\x05level\"\x11\n" +
+	"\x05level\x18\r \x01(\rR\x05level\x12\x14\n" +
+	"\x05epoch\x18\x0e \x01(\tR\x05epoch\"\x11\n" +
 	"\x0fDescribeRequest\"A\n" +
 	"\x10DescribeResponse\x12-\n" +
 	"\acluster\x18\x01 \x01(\v2\x13.quorate.v1.ClusterR\acluster\"q\n" +

@@ -40,3 +40,16 @@ func TestParsePlace(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that --log-ends-at takes a place of a log, and refuses all else.
+func TestParseLogEnd(t *testing.T) {
+	got, err := parseLogEnd("4:90")
+	if err != nil || got.Term != 4 || got.Index != 90 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, text := range []string{"4", ":90", "4:", "4:90:1", "-4:90", "4,90"} {
+		if _, err := parseLogEnd(text); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "write TERM:INDEX") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

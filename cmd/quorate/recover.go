@@ -29,6 +29,7 @@ type recoverFlags struct {
 	keep, lost      []string
 	compare         []string
 	forceBehind     bool
+	logEnd          string
 	peerFiles
 }
 
@@ -103,6 +104,8 @@ func (f *recoverFlags) define(c *cobra.Command) {
 		"DIR or DIR,WAL-DIR: data directory of another survivor, or of a learner, and its log if it has --wal-dir; only read, "+
 			"but for a learner with --keep")
 	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
+	flags.StringVar(&f.logEnd, "log-ends-at", "",
+		"TERM:INDEX: change nothing unless the last entry of the log is this one, as it was when the loss was judged")
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
 		"all other members, by name or id: none will ever run again; one that answers all the same is believed")
@@ -155,6 +158,9 @@ func (r *recovering) run(ctx context.Context) error {
 	if r.survivor.Alone() {
 		fmt.Fprintf(r.Out, "\n%s. Nothing was changed.\n", capital(recovery.ErrOnlyVoter.Error()))
 		return nil
+	}
+	if err := checkLogEnd(r.logEnd, r.name(), r.survivor.Last); err != nil {
+		return err
 	}
 	plan, err := r.plan()
 	if err != nil {
@@ -342,7 +348,7 @@ func (r *recovering) commandLine(lost []string) string {
 	for _, text := range r.compare {
 		words = append(words, "--compare", text)
 	}
-	words = append(words, given("--keep", strings.Join(r.keep, ","))...)
+	words = append(words, given("--keep", strings.Join(r.keep, ","), "--log-ends-at", r.logEnd)...)
 	words = append(words, r.peerFiles.line()...)
 	if r.forceBehind {
 		words = append(words, "--force-behind")

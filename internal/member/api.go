@@ -35,6 +35,9 @@ func (m *Member) ID() consensus.MemberID       { return m.data.Identity.Member }
 func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster }
 func (m *Member) Epoch() uint64                { return uint64(m.data.Identity.Epoch.Number) }
 
+// EpochName is the epoch with the id of the recovery that began it.
+func (m *Member) EpochName() string { return m.data.Identity.Epoch.String() }
+
 // PeerHandler handles messages, calls and snapshots of other members.
 func (m *Member) PeerHandler() *PeerHandler { return &m.handler }
 

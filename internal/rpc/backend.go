@@ -18,6 +18,7 @@ import (
 // measured and tested over a state machine alone, without a log, a disk or other members behind it.
 type Backend interface {
 	ID() consensus.MemberID
+	EpochName() string
 	Cluster() consensus.ClusterID
 	Status() raft.Status
 	Leader() consensus.MemberID

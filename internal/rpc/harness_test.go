@@ -326,6 +326,7 @@ func (b *machineBackend) lead(id consensus.MemberID) {
 }
 
 func (b *machineBackend) ID() consensus.MemberID       { return testMember }
+func (b *machineBackend) EpochName() string            { return "0" }
 func (b *machineBackend) Cluster() consensus.ClusterID { return testCluster }
 func (b *machineBackend) Term() consensus.Term         { return 7 }
 func (b *machineBackend) Learner() bool                { return b.learner }

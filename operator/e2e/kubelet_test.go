@@ -35,8 +35,9 @@ type ground struct {
 	quorate  string
 	broken   string // a tag of the image that does not start
 	dead     map[string]bool
-	claimsAt map[string]place // of each claim, by UID
-	procs    map[string]*proc // by UID of the pod
+	claimsAt map[string]place  // of each claim, by UID
+	procs    map[string]*proc  // by UID of the pod
+	others   map[string]string // the UID of each claim, by its namespace and name
 	orphans  []*proc
 	next     int
 	restarts int
@@ -188,9 +189,14 @@ func (g *ground) step(ctx context.Context) {
 	}
 	used := map[string]bool{}
 	byName := map[string]*corev1.PersistentVolumeClaim{}
+	others := map[string]string{}
 	for i := range claims.Items {
 		byName[claims.Items[i].Name] = &claims.Items[i]
+		others[claims.Items[i].Namespace+"/"+claims.Items[i].Name] = string(claims.Items[i].UID)
 	}
+	g.Lock()
+	g.others = others
+	g.Unlock()
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		used[pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName] = true
@@ -303,11 +309,17 @@ func (g *ground) start(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, for
 	p.log = filepath.Join(g.dir, pod.Name+"-"+string(pod.UID)[:8]+".log")
 	g.procs[string(pod.UID)] = p
 	g.writeHosts()
-	replace := strings.NewReplacer("$(POD_IP)", p.address, "/var/lib/quorate", data, "/etc/quorate/tls", g.secretDir(pod))
+	words := []string{"$(POD_IP)", p.address, "/var/lib/quorate", data, "/etc/quorate/tls", g.secretDir(pod)}
+	for _, mount := range pod.Spec.Containers[0].VolumeMounts {
+		if at := g.others[pod.Namespace+"/"+filepath.Base(mount.MountPath)]; at != "" && strings.HasPrefix(mount.Name, "survivor-") {
+			words = append(words, mount.MountPath, filepath.Join(g.dir, at))
+		}
+	}
+	replace := strings.NewReplacer(words...)
 	args := strings.Split(replace.Replace(strings.Join(pod.Spec.Containers[0].Args, "\n")), "\n")
 	for _, init := range pod.Spec.InitContainers {
-		words := strings.Split(replace.Replace(strings.Join(init.Args, "\n")), "\n")
-		if out, err := exec.Command(g.quorate, words...).CombinedOutput(); err != nil {
+		initial := strings.Split(replace.Replace(strings.Join(init.Args, "\n")), "\n")
+		if out, err := exec.Command(g.quorate, initial...).CombinedOutput(); err != nil {
 			_ = os.WriteFile(p.log, out, 0o644)
 			args = []string{"version", "--the-init-container-failed"}
 		}

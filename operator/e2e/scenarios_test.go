@@ -300,7 +300,7 @@ func (s *stage) orphan() {
 }
 
 // Ensure that a cluster with users grows from one member, that its founder then has no flags with which it could found again, and
-// that a cluster which has lost two of three nodes for ever says what is left, and goes on with that once the spec consents.
+// that a cluster which has lost three of five nodes for ever says what is left, and goes on with that once the spec consents.
 func TestOperator_quorumLoss(t *testing.T) {
 	s := begin(t)
 	s.c.Spec.Members = 1
@@ -313,8 +313,8 @@ func TestOperator_quorumLoss(t *testing.T) {
 	s.connect()
 	s.until("with users", 20*time.Second, func(c *v1alpha1.QuorateCluster) bool { return c.Status.UsersApplied != "" })
 	s.forbidden()
-	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Members = 3 })
-	s.until("of three", time.Minute, s.settled(3))
+	s.change(func(spec *v1alpha1.QuorateClusterSpec) { spec.Members = 5 })
+	s.until("of five", 2*time.Minute, s.settled(5))
 	var pods corev1.PodList
 	must(t, s.api.List(t.Context(), &pods))
 	for i := range pods.Items {
@@ -337,7 +337,7 @@ func (s *stage) newRootPassword() {
 	secret.Data["password"] = []byte("another")
 	must(s.T, s.api.Update(s.Context(), secret))
 	s.until("another password of root", time.Minute, func(c *v1alpha1.QuorateCluster) bool {
-		return c.Status.UsersApplied != applied && s.settled(3)(c)
+		return c.Status.UsersApplied != applied && s.settled(5)(c)
 	})
 	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
 	defer cancel()
@@ -372,9 +372,15 @@ func (s *stage) recover() {
 	began := time.Now()
 	var gone []string
 	s.stopOp() // else the first is replaced before the second is gone
-	for _, leads := range []bool{true, false} {
-		pod := s.member(leads)
-		gone = append(gone, pod.Name)
+	gone = append(gone, s.member(true).Name)
+	for _, m := range s.get().Status.Members {
+		if !m.Leader && len(gone) < 3 {
+			gone = append(gone, m.Name)
+		}
+	}
+	for _, name := range gone {
+		pod := &corev1.Pod{}
+		must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: name}, pod))
 		s.kill(pod.Spec.NodeName)
 	}
 	s.stopOp = operator(s.T, s.cfg, s.api.Scheme(), true)
@@ -382,15 +388,19 @@ func (s *stage) recover() {
 	loss := s.get().Status.QuorumLoss
 	s.Logf("%+v", loss)
 	s.change(func(spec *v1alpha1.QuorateClusterSpec) {
-		spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: loss.Revision}
+		spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: loss.Revision, Loss: loss.ID}
 	})
 	s.until("recovered", 2*time.Minute, func(c *v1alpha1.QuorateCluster) bool {
-		return s.settled(3)(c) && c.Status.Recovery != nil && c.Status.Recovery.Done
+		return s.settled(5)(c) && c.Status.Recovery != nil && c.Status.Recovery.Done
 	})
-	s.Logf("recovered %v after two of three nodes were lost", time.Since(began))
+	s.Logf("recovered %v after three of five nodes were lost", time.Since(began))
+	if st := s.get().Status; len(loss.Survivors) != 2 || len(st.Recovery.Compare) != 1 || st.Recovery.LogTerm == 0 {
+		s.Errorf("the claim of the other survivor of %v was not compared: %+v", loss.Survivors, st.Recovery)
+	}
 	if missing := s.lost(); len(missing) > 0 {
 		s.Errorf("the survivor said that it has revision %d, and lacks %.200q", loss.Revision, missing)
 	}
+	s.wipe() // of what it knew, the claims that a recovery left out still tell
 	for _, name := range gone {
 		must(s.T, s.api.Get(s.Context(), client.ObjectKey{Namespace: s.c.Namespace, Name: name}, &corev1.PersistentVolumeClaim{}))
 	}

@@ -34,3 +34,16 @@ func TestOperator_wiped(t *testing.T) {
 		t.Errorf("cluster %s became %s", id, c.Status.ClusterID)
 	}
 }
+
+// wipe removes the status, and waits until the operator has read what it needs from the cluster and its claims.
+func (s *stage) wipe() {
+	s.Helper()
+	before := s.get()
+	s.until("without a status", 10*time.Second, func(c *v1alpha1.QuorateCluster) bool {
+		c.Status = v1alpha1.QuorateClusterStatus{}
+		return s.api.Status().Update(s.Context(), c) == nil
+	})
+	s.until("known again", time.Minute, func(c *v1alpha1.QuorateCluster) bool {
+		return c.Status.ClusterID == before.Status.ClusterID && s.settled(len(before.Status.Members))(c)
+	})
+}

@@ -187,6 +187,8 @@ func TestRecover(t *testing.T) {
 	e.quorate(1, recover("--yes", "--keep", "m2"), "only learners may stay")
 	e.quorate(1, recover("--yes", "--members-are-lost", "m9"), `no member is called "m9": the members are m`)
 	e.quorate(1, []string{"recover", "--data-dir", e.dir, "--yes"}, "holds no member's data")
+	e.quorate(1, recover("--yes", "--members-are-lost", "m2,m3", "--log-ends-at", "1:2"), "and not at entry 2 of term 1 as "+
+		"--log-ends-at says", "Nothing was changed")
 	if fingerprint(t, filepath.Join(one.dir, "member")) != whole {
 		t.Error("a recovery that was refused, or only tried, has changed something")
 	}

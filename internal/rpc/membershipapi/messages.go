@@ -11,10 +11,11 @@ import (
 
 // clusterMessage tells a view. The jobs say which learners are on their way to be voters.
 func clusterMessage(
-	cluster uint64, v *membership.View, term consensus.Term, jobs []membership.Job,
+	o *Options, v *membership.View, term consensus.Term, jobs []membership.Job,
 ) *quoratepb.Cluster {
 	message := &quoratepb.Cluster{
-		ClusterId: cluster, Config: configIDMessage(v.ID), Joint: v.Config.IsJoint(), Settled: v.Settled,
+		ClusterId: o.ClusterID, Epoch: o.Member.EpochName(),
+		Config: configIDMessage(v.ID), Joint: v.Config.IsJoint(), Settled: v.Settled,
 		Leader: uint64(v.Leader), Term: uint64(term), LastIndex: uint64(v.Last), Strength: strengthOf(v),
 		Advice: v.Advice, Alarms: v.Alarms, Level: uint32(v.Level),
 	}

@@ -70,11 +70,12 @@ func TestClusterMessage_view(t *testing.T) {
 			Add: []membership.Newcomer{{ID: 4}, {ID: 6, Learner: true}},
 		}},
 	}
-	got := clusterMessage(0xc1, &view, 7, jobs)
+	options := &Options{ClusterID: 0xc1, Member: ofEpoch{}}
+	got := clusterMessage(options, &view, 7, jobs)
 	want := &quoratepb.Cluster{
 		ClusterId: 0xc1, Config: &quoratepb.ConfigID{Index: 9, Term: 4, Stage: 1}, Protocol: "joint-early", Leader: 1, Term: 7,
-		LastIndex: 50,
-		Strength:  &quoratepb.Strength{Voters: 3, Learners: 2, Quorum: 2, Superquorum: 3, Active: 2, Tolerates: 0},
+		LastIndex: 50, Epoch: "2-0a0b0c0d",
+		Strength: &quoratepb.Strength{Voters: 3, Learners: 2, Quorum: 2, Superquorum: 3, Active: 2, Tolerates: 0},
 		Members: []*quoratepb.Member{
 			{Id: 1, Name: "a", Role: quoratepb.Role_ROLE_VOTER, Leader: true, Started: true, Active: true, CaughtUp: true,
 				Match: 50, Version: "1.0", Zone: "r7"},
@@ -90,7 +91,7 @@ func TestClusterMessage_view(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	view.Protocol, view.Leader = consensus.ProtocolAuto, consensus.NoMember
-	if got := clusterMessage(0xc1, &view, 7, nil); got.Protocol != "" || got.Members[2].Lag != 0 || got.Members[3].Role != quoratepb.Role_ROLE_LEARNER {
+	if got := clusterMessage(options, &view, 7, nil); got.Protocol != "" || got.Members[2].Lag != 0 || got.Members[3].Role != quoratepb.Role_ROLE_LEARNER {
 		t.Errorf("the first configuration, without a leader or jobs: got %v, want no protocol, no lag and learners", got)
 	}
 }
@@ -268,3 +269,8 @@ func TestMembershipError_codes(t *testing.T) {
 		}
 	}
 }
+
+// ofEpoch is a member that only tells its epoch.
+type ofEpoch struct{ Member }
+
+func (ofEpoch) EpochName() string { return "2-0a0b0c0d" }

@@ -231,7 +231,7 @@ func (r *pollLoop) local() {
 // show publishes the last view with the jobs of now.
 func (r *pollLoop) show(jobs []membership.Job) {
 	options := &r.poller.options
-	now := &state{cluster: clusterMessage(options.ClusterID, &r.view, r.term, jobs), jobs: jobMessages(jobs)}
+	now := &state{cluster: clusterMessage(options, &r.view, r.term, jobs), jobs: jobMessages(jobs)}
 	now.steady = proto.CloneOf(now.cluster)
 	for _, m := range now.steady.Members {
 		m.SilentMs = coarse(m.SilentMs)

@@ -40,6 +40,7 @@ type Cluster interface {
 // Member is what the service asks of a member about itself.
 type Member interface {
 	ID() consensus.MemberID
+	EpochName() string // of the epoch of its data
 	Term() consensus.Term
 	Leader() consensus.MemberID
 	LeaderChanged() <-chan struct{}
@@ -78,7 +79,7 @@ func (m *Service) Describe(
 		return nil, wireError(err, consensus.ConfigID{})
 	}
 	return &quoratepb.DescribeResponse{
-		Cluster: clusterMessage(m.options.ClusterID, &view, term, m.options.Cluster.Jobs()),
+		Cluster: clusterMessage(&m.options, &view, term, m.options.Cluster.Jobs()),
 	}, nil
 }
 

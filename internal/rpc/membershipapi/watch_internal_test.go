@@ -75,6 +75,7 @@ func newFakeCluster(machine *apply.Machine) *fakeCluster {
 }
 
 func (f *fakeCluster) ID() consensus.MemberID            { return 2 }
+func (f *fakeCluster) EpochName() string                 { return "0" }
 func (f *fakeCluster) Term() consensus.Term              { return 3 }
 func (f *fakeCluster) Machine() (*apply.Machine, func()) { return f.machine, func() {} }
 func (f *fakeCluster) Leader() consensus.MemberID {

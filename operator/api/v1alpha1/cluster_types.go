@@ -227,8 +227,16 @@ type Exposure struct {
 
 // Recovery is the consent to a loss.
 type Recovery struct {
-	// AcceptLossAfter is the revision that status.quorumLoss reports: writes after it may be lost. It counts for that loss
-	// alone, and once; one that is there while a leader answers, or before a loss is reported, is void.
+	// AcceptLossAfter is the revision that status.quorumLoss reports: writes after it may be lost.
 	// +kubebuilder:validation:Minimum=0
 	AcceptLossAfter int64 `json:"acceptLossAfter"`
+	// Loss is the id that status.quorumLoss reports. The consent counts for that loss alone, and once; one that is there
+	// while a leader answers, or before a loss is reported, is void. Taken out, it ends a recovery whose command was not
+	// started.
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,64}$`
+	Loss string `json:"loss"`
+	// WithoutComparing accepts, too, that writes are lost which were acknowledged by the fast path and are in the claims of
+	// other survivors alone. Without it the pod that recovers the survivor reads these claims, and waits for a node that
+	// reaches them all.
+	WithoutComparing bool `json:"withoutComparing,omitempty"`
 }

@@ -26,9 +26,9 @@ type QuorateClusterStatus struct {
 	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
 	// Recovery is the recovery that runs, or the last one.
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
-	// VoidConsent is a spec.recovery.acceptLossAfter that counts no more: it was used, a leader answered while the spec
+	// VoidConsent is a spec.recovery that counts no more: it was used, a leader answered while the spec
 	// had it, or it was there before a loss was reported. It is forgotten once the spec has none.
-	VoidConsent *int64 `json:"voidConsent,omitempty"`
+	VoidConsent *Consent `json:"voidConsent,omitempty"`
 	// Dropped are members that a recovery left out. Their claims are kept: they may hold writes that the survivor lacks.
 	Dropped []string `json:"dropped,omitempty"`
 	// ResizeRefused is why claims do not grow.
@@ -56,18 +56,20 @@ type MemberStatus struct {
 // QuorumLoss is what is left after a majority was lost. It is reported once each voter that is not lost has answered, and
 // until a leader answers or a recovery begins.
 type QuorumLoss struct {
+	// ID is another one for each loss: it changes if a quorum may have worked meanwhile.
+	ID string `json:"id"`
 	// Survivor is the member with the most advanced log of those that answer.
 	Survivor string `json:"survivor"`
 	// Revision is the survivor's: what was acknowledged after it is lost by a recovery.
 	Revision int64 `json:"revision"`
 	// LogIndex is the last entry of its log.
 	LogIndex int64 `json:"logIndex"`
-	// Survivors are the voters that answer. A recovery does not compare the claims of the others: writes that were
-	// acknowledged by the fast path, and are in no log yet, may be there alone.
+	// Survivors are the voters that answer. A recovery reads the claims of the others, too: writes that were acknowledged by
+	// the fast path, and are in no log yet, may be there alone.
 	Survivors []string `json:"survivors,omitempty"`
 	// Lost are the voters that are gone.
 	Lost []string `json:"lost"`
-	// Consent is the line of the spec that lets the operator recover the survivor.
+	// Consent is spec.recovery that lets the operator recover the survivor.
 	Consent string `json:"consent"`
 }
 
@@ -76,9 +78,22 @@ type RecoveryStatus struct {
 	Survivor string `json:"survivor"`
 	// Leaves are the members that are removed for ever.
 	Leaves []string `json:"leaves"`
-	// Accepted is the consent that it used.
-	Accepted int64 `json:"accepted"`
-	Done     bool  `json:"done,omitempty"`
+	// Compare are other survivors, whose claims are read.
+	Compare []string `json:"compare,omitempty"`
+	// Accepted is the consent that it uses.
+	Accepted Consent `json:"accepted"`
+	// LogTerm and LogIndex are of the last entry of the survivor's log: the command refuses one that ends elsewhere.
+	LogTerm  int64 `json:"logTerm,omitempty"`
+	LogIndex int64 `json:"logIndex,omitempty"`
+	// Stopping says that the loss was looked at once more, and members are being stopped.
+	Stopping bool `json:"stopping,omitempty"`
+	Done     bool `json:"done,omitempty"`
 	// Failed is why the survivor was not recovered. To try again take spec.recovery out, and give the consent again.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Consent is what a spec.recovery accepts.
+type Consent struct {
+	AcceptLossAfter int64  `json:"acceptLossAfter"`
+	Loss            string `json:"loss"`
 }

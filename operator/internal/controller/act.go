@@ -22,13 +22,16 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	switch a.Kind {
 	case decide.Wait:
 		return nil
-	case decide.Found, decide.Founded, decide.Recover, decide.Recovered, decide.RecoverFails, decide.VoidConsent:
+	case decide.Found, decide.Founded, decide.Recover, decide.StopMembers, decide.Recovered, decide.RecoverFails,
+		decide.VoidConsent:
 		return r.remember(ctx, c, s, a)
 	case decide.CreateClaim:
 		return r.create(ctx, objects.Claim(c, a.Member, a.Serial, a.Zone), c)
 	case decide.DeleteClaim:
 		claim := s.claims[a.Member]
-		return client.IgnoreNotFound(r.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
+		// a process may have got it meanwhile
+		as := client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}
+		return client.IgnoreNotFound(r.Delete(ctx, claim, as))
 	case decide.ResizeClaim:
 		return r.resize(ctx, c, s.claims[a.Member])
 	case decide.CreatePod:
@@ -36,7 +39,7 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.DeletePod:
 		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
 	case decide.RunRecovery:
-		return r.create(ctx, objects.RecoverPod(c, a.Member, a.Names), c)
+		return r.create(ctx, recoverPod(c, a.Recovery), c)
 	case decide.EndRecovery:
 		return r.deletePod(ctx, s.pods[objects.RecoverName(a.Member)], false)
 	case decide.Cordon, decide.Uncordon:
@@ -66,6 +69,11 @@ func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s 
 	claim := s.claims[a.Member]
 	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
 		return err
+	}
+	if s.observed.Cluster != nil { // which names the member
+		if err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name); err != nil {
+			return err
+		}
 	}
 	var others []string
 	if s.observed.Cluster != nil {
@@ -154,15 +162,16 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 		}
 		st.ClusterID = strconv.FormatUint(s.view.Described.GetClusterId(), 16)
 	case decide.Recover:
-		st.Recovery = &v1alpha1.RecoveryStatus{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
-		st.VoidConsent, st.QuorumLoss = &a.Serial, nil // it is used once
+		st.Recovery, st.QuorumLoss = recoveryStatus(a.Recovery), nil
+	case decide.StopMembers:
+		st.Recovery.Stopping = true
 	case decide.Recovered:
-		st.Recovery.Done = true
+		st.Recovery.Done, st.VoidConsent = true, &st.Recovery.Accepted // it is used once
 		st.Dropped = append(st.Dropped, a.Names...)
 	case decide.RecoverFails:
-		st.Recovery.Failed = bounded(a.Why, 1024)
+		st.Recovery.Failed, st.VoidConsent = bounded(a.Why, 1024), &st.Recovery.Accepted
 	case decide.VoidConsent:
-		st.VoidConsent = &a.Serial
+		st.VoidConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
 	}
 	return r.Status().Update(ctx, c)
 }
@@ -172,52 +181,4 @@ func bounded(text string, most int) string {
 		return text
 	}
 	return text[:most] + " …"
-}
-
-// label marks the pods of voters, which the disruption budget counts. A new pod gets its mark once all voters reach each
-// other: until then none is evicted, since a member that others do not reach is no part of a quorum, though it is ready.
-func (r *Clusters) label(ctx context.Context, s *sight) error {
-	if s.observed.Cluster == nil {
-		return nil
-	}
-	for i := range s.observed.Cluster.Members {
-		m := &s.observed.Cluster.Members[i]
-		pod := s.pods[m.Name]
-		if pod == nil || (pod.Labels[objects.LabelVoter] == "true") == m.Voter || m.Voter && len(s.view.Apart) > 0 {
-			continue
-		}
-		from := pod.DeepCopy()
-		pod.Labels[objects.LabelVoter] = strconv.FormatBool(m.Voter)
-		if err := r.Patch(ctx, pod, client.MergeFrom(from)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("label the pod %s: %w", pod.Name, err)
-		}
-	}
-	return nil
-}
-
-// budget keeps the disruption budget at the number of voters.
-func (r *Clusters) budget(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
-	voters := int(c.Spec.Members)
-	if s.observed.Cluster != nil {
-		voters = 0
-		for i := range s.observed.Cluster.Members {
-			if s.observed.Cluster.Members[i].Voter {
-				voters++
-			}
-		}
-	}
-	wanted := objects.Budget(c, voters)
-	there := &policyv1.PodDisruptionBudget{}
-	err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
-	switch {
-	case apierrors.IsNotFound(err):
-		return r.create(ctx, wanted, c)
-	case err != nil:
-		return err
-	case there.Spec.MinAvailable != nil && *there.Spec.MinAvailable == *wanted.Spec.MinAvailable:
-		return nil
-	}
-	from := there.DeepCopy()
-	there.Spec = wanted.Spec
-	return r.Patch(ctx, there, client.MergeFrom(from))
 }

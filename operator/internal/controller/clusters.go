@@ -14,7 +14,7 @@ import (
 
 // Cluster asks the members of a cluster. It is *members.Group but in tests.
 type Cluster interface {
-	Look(ctx context.Context, cluster uint64) *members.View
+	Look(ctx context.Context, cluster uint64, newest decide.Epoch) *members.View
 	Gauges(ctx context.Context) []members.Gauge
 	Ask(ctx context.Context, v *members.View, a decide.Action, peerURL string) error
 	Users(ctx context.Context, u members.Users) error

@@ -191,7 +191,7 @@ func TestReconcile_conditions(t *testing.T) {
 	f.must(f.step(1))
 	c = f.cluster()
 	if at := meta.FindStatusCondition(c.Status.Conditions, "Available"); at == nil || at.Reason != "QuorumLost" ||
-		!strings.Contains(at.Message, "spec.recovery.acceptLossAfter: 5") || c.Status.QuorumLoss.Survivor != names[0] {
+		!strings.Contains(at.Message, "spec.recovery: {acceptLossAfter: 5, loss: ") || c.Status.QuorumLoss.Survivor != names[0] {
 		t.Errorf("a lost majority: %+v, %+v", at, c.Status.QuorumLoss)
 	}
 }
@@ -201,7 +201,7 @@ func TestReconcile_recovery(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, nil)
 	f.found()
 	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
-	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names,
+	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Term: 3, Index: 9, Revision: 5, Voters: names,
 		Members: names}}
 	for _, pod := range f.pods()[1:] {
 		pod.Spec.NodeName = "gone"
@@ -209,17 +209,17 @@ func TestReconcile_recovery(t *testing.T) {
 	}
 	f.must(f.step(1))
 	c := f.cluster()
-	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5}
+	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: c.Status.QuorumLoss.ID}
 	f.must(f.Update(t.Context(), c))
 	f.must(f.step(1))
 	if r := f.cluster().Status.Recovery; r == nil || r.Survivor != names[0] || !slices.Equal(r.Leaves, names[1:]) ||
 		len(f.pods()) != 3 {
 		t.Fatalf("first it is remembered: %+v, %d pods", r, len(f.pods()))
 	}
-	f.must(f.step(4))
+	f.must(f.step(5))
 	pods := f.pods()
-	if len(pods) != 1 || pods[0].Name != names[0]+"-recover" ||
-		!slices.Contains(pods[0].Spec.Containers[0].Args, "--members-are-lost="+names[1]+","+names[2]) {
+	if args := pods[0].Spec.Containers[0].Args; len(pods) != 1 || pods[0].Name != names[0]+"-recover" ||
+		!slices.Contains(args, "--members-are-lost="+names[1]+","+names[2]) || !slices.Contains(args, "--log-ends-at=3:9") {
 		t.Fatalf("then all stop, and the command runs: %v", pods)
 	}
 	pods[0].Status.Phase = corev1.PodSucceeded
@@ -247,7 +247,8 @@ func TestReconcile_voidConsent(t *testing.T) {
 		f.must(f.step(2))
 		return f.cluster()
 	}
-	if void := consent(&v1alpha1.Recovery{AcceptLossAfter: 5}).Status.VoidConsent; void == nil || *void != 5 {
+	former := &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: "abc"}
+	if void := consent(former).Status.VoidConsent; void == nil || *void != (v1alpha1.Consent{AcceptLossAfter: 5, Loss: "abc"}) {
 		t.Fatalf("a leader answers, and void is %v", void)
 	}
 	pods := f.pods()
@@ -260,7 +261,7 @@ func TestReconcile_voidConsent(t *testing.T) {
 	}
 	f.must(f.step(3))
 	if st := f.cluster().Status; st.Recovery != nil || st.QuorumLoss == nil || !strings.Contains(st.Action, "is void") ||
-		st.QuorumLoss.Consent != "spec.recovery.acceptLossAfter: 5" {
+		st.QuorumLoss.Consent != fmt.Sprintf("spec.recovery: {acceptLossAfter: 5, loss: %q}", st.QuorumLoss.ID) {
 		t.Fatalf("doing %q, %+v, %+v", st.Action, st.Recovery, st.QuorumLoss)
 	}
 	f.group.answers = nil // for a moment
@@ -268,9 +269,13 @@ func TestReconcile_voidConsent(t *testing.T) {
 		t.Errorf("taken out: void %v, %+v", st.VoidConsent, st.QuorumLoss)
 	}
 	f.group.answers = []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
-	st := consent(&v1alpha1.Recovery{AcceptLossAfter: 5}).Status
-	if r := st.Recovery; r == nil || r.Accepted != 5 || st.QuorumLoss != nil || st.VoidConsent == nil {
+	id := f.cluster().Status.QuorumLoss.ID
+	st := consent(&v1alpha1.Recovery{AcceptLossAfter: 5, Loss: id}).Status
+	if r := st.Recovery; r == nil || r.Accepted.Loss != id || st.QuorumLoss != nil || !r.Stopping {
 		t.Errorf("given again: %+v, %+v", r, st.QuorumLoss)
+	}
+	if st = consent(nil).Status; st.Recovery.Failed == "" || st.VoidConsent != nil {
+		t.Errorf("taken out before the command ran: %+v", st.Recovery)
 	}
 }
 
@@ -413,6 +418,9 @@ func TestReconcile_quorumLossWithUsers(t *testing.T) {
 		pod.Spec.NodeName = "gone"
 		f.must(f.Update(t.Context(), &pod))
 	}
+	// a learner that is far behind knows of no users yet, and answers alone
+	names := []string{pods[0].Name, pods[1].Name, pods[2].Name}
+	f.group.answers = []decide.Answer{{Member: "kv-x", Index: 2, Revision: 1, Voters: names, Members: append(names, "kv-x")}}
 	f.group.gauges = []members.Gauge{{Member: pods[0].Name, ID: "77", Index: 9, Revision: 5}}
 	f.must(f.step(1))
 	if loss := f.cluster().Status.QuorumLoss; loss != nil {

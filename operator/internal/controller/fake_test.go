@@ -35,12 +35,13 @@ type group struct {
 	users     []members.Users
 	backup    []members.Backup
 	id        uint64 // that the operator asked for last
+	newest    decide.Epoch
 	access    members.Access
 	refuses   error // of users
 }
 
-func (g *group) Look(_ context.Context, cluster uint64) *members.View {
-	g.id = cluster
+func (g *group) Look(_ context.Context, cluster uint64, newest decide.Epoch) *members.View {
+	g.id, g.newest = cluster, newest
 	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart}
 }
 
@@ -133,7 +134,7 @@ func (f *fixture) pods() []corev1.Pod {
 func (f *fixture) found() {
 	f.Helper()
 	f.must(f.step(8))
-	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1}
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1, Epoch: "0"}
 	for i, pod := range f.pods() {
 		f.group.described.Members = append(f.group.described.Members, &quoratepb.Member{Id: uint64(i + 1), Name: pod.Name,
 			Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: i == 0, Build: "1.1.0"})
@@ -157,4 +158,13 @@ func (f *fixture) run(pod *corev1.Pod, ready bool) {
 		ContainerStatuses: []corev1.ContainerStatus{{Ready: ready, State: running}},
 		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}}
 	f.must(f.Status().Update(f.Context(), pod))
+}
+
+// survivor is what the last voter tells.
+func (f *fixture) survivor(name string, pods []corev1.Pod) []decide.Answer {
+	var voters []string
+	for i := range pods {
+		voters = append(voters, pods[i].Name)
+	}
+	return []decide.Answer{{Member: name, Term: 3, Index: 9, Revision: 5, Voters: voters, Members: voters}}
 }

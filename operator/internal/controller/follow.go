@@ -18,10 +18,13 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
-// follow keeps what does not concern members: owners of claims, labels and the budget of voters, users, and the continuous
-// backup.
+// follow keeps what does not concern members: owners and epochs of claims, labels and the budget of voters, users, and the
+// continuous backup.
 func (r *Clusters) follow(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
 	if err := r.keep(ctx, c, s); err != nil {
+		return err
+	}
+	if err := r.epochs(ctx, s); err != nil {
 		return err
 	}
 	if err := r.label(ctx, s); err != nil {

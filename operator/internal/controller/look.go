@@ -64,8 +64,29 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		}
 		s.observed.Pods = append(s.observed.Pods, podOf(pod, node, r.Now()))
 	}
+	if err := r.former(ctx, c, s); err != nil {
+		return err
+	}
 	slices.SortFunc(s.observed.Claims, func(a, b decide.Claim) int { return cmp.Compare(a.Serial, b.Serial) })
 	return r.ask(ctx, c, s)
+}
+
+// former looks for pods of another cluster of the name before one is founded.
+func (r *Clusters) former(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	if c.Status.ClusterID != "" || len(c.Status.Founders) > 0 {
+		return nil
+	}
+	var pods corev1.PodList
+	named := client.MatchingLabels{objects.LabelCluster: c.Name}
+	if err := r.Read.List(ctx, &pods, client.InNamespace(c.Namespace), named); err != nil {
+		return fmt.Errorf("list the pods of clusters of the name: %w", err)
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.Labels[objects.LabelUID] != string(c.UID) && pod.DeletionTimestamp == nil {
+			s.observed.Former = append(s.observed.Former, pod.Name)
+		}
+	}
+	return nil
 }
 
 // ask asks the members that have addresses.
@@ -94,10 +115,10 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	if err != nil {
 		return err
 	}
-	s.view = s.group.Look(ctx, id)
+	s.view = s.group.Look(ctx, id, decide.Newest(s.observed.Claims))
 	s.observed.Cluster, s.observed.Answers = s.view.Cluster(), s.view.Answers
-	if s.observed.Cluster == nil && len(s.observed.Answers) == 0 && c.Spec.Auth != nil {
-		s.observed.Answers = answers(c, s.group.Gauges(ctx))
+	if s.observed.Cluster == nil && c.Spec.Auth != nil {
+		s.observed.Answers = withGauges(s.observed.Answers, answers(c, s.group.Gauges(ctx)))
 	}
 	return nil
 }
@@ -109,10 +130,12 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	ids := map[string]string{}
 	for i := range c.Status.Members {
 		m := &c.Status.Members[i]
-		all, ids[m.Name] = append(all, m.Name), m.ID
-		if m.Role != "learner" && m.Role != "joining" {
-			voters = append(voters, m.Name)
+		ids[m.Name] = m.ID
+		if m.Role == "learner" || m.Role == "joining" {
+			all = append(all, m.ID) // the survivor may not know its name
+			continue
 		}
+		all, voters = append(all, m.Name), append(voters, m.Name)
 	}
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
@@ -121,6 +144,17 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 		}
 	}
 	return out
+}
+
+// withGauges adds the answers of members of which nothing else was had: one that is far behind may know of no users yet, and is
+// not the only one that answers.
+func withGauges(got, gauges []decide.Answer) []decide.Answer {
+	for _, g := range gauges {
+		if !slices.ContainsFunc(got, func(a decide.Answer) bool { return a.Member == g.Member }) {
+			got = append(got, g)
+		}
+	}
+	return got
 }
 
 func clusterID(c *v1alpha1.QuorateCluster) (uint64, error) {
@@ -182,20 +216,17 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
 		KeepClaims: c.Spec.Storage.Keep}
 	if c.Spec.Recovery != nil {
-		w.Consent = &c.Spec.Recovery.AcceptLossAfter
+		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
+		w.Uncompared = c.Spec.Recovery.WithoutComparing
 	}
 	return w
 }
 
 func kept(c *v1alpha1.QuorateCluster) decide.Kept {
 	k := decide.Kept{Founded: c.Status.ClusterID != "", Founders: c.Status.Founders, Serial: c.Status.Serial,
-		Dropped: c.Status.Dropped, VoidConsent: c.Status.VoidConsent}
+		Dropped: c.Status.Dropped, VoidConsent: consentOf(c.Status.VoidConsent), Recovery: recoveryOf(c.Status.Recovery)}
 	if loss := c.Status.QuorumLoss; loss != nil {
-		k.Reported = &decide.Reported{Survivor: loss.Survivor, Revision: loss.Revision}
-	}
-	if r := c.Status.Recovery; r != nil {
-		k.Recovery = &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Accepted: r.Accepted, Done: r.Done,
-			Failed: r.Failed}
+		k.Reported = &decide.Consent{Revision: loss.Revision, Loss: loss.ID}
 	}
 	return k
 }
@@ -204,16 +235,19 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 	serial, _ := strconv.ParseInt(claim.Annotations[objects.AnnotationSerial], 10, 64) // one without a number is older than all
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return decide.Claim{Member: claim.Name, Serial: serial, Zone: claim.Annotations[objects.AnnotationZone],
-		Bytes: size.Value(),
-		Used:  claim.Annotations[objects.AnnotationUsed] != "", Leaving: claim.DeletionTimestamp != nil,
+		Bytes:   size.Value(),
+		Used:    claim.Annotations[objects.AnnotationUsed] != "" || claim.Annotations[objects.AnnotationEpoch] != "",
+		Leaving: claim.DeletionTimestamp != nil,
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
-		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String()}
+		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
+		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
 }
 
 func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	p := decide.Pod{Member: pod.Labels[objects.LabelMember], Template: pod.Annotations[objects.AnnotationTemplate],
 		Founding: pod.Annotations[objects.AnnotationFounding] != "",
 		Recovers: pod.Labels[objects.LabelPurpose] == objects.PurposeRecover,
+		Compares: pod.Annotations[objects.AnnotationCompares] != "",
 		Leaving:  pod.DeletionTimestamp != nil, Succeeded: pod.Status.Phase == corev1.PodSucceeded}
 	p.Ended = p.Succeeded || pod.Status.Phase == corev1.PodFailed
 	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
@@ -240,7 +274,27 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		p.Draining = node != nil && node.Spec.Unschedulable
 	}
 	p.Stuck = max(0, now.Sub(since))
+	p.Life = lifeOf(pod, node)
 	return p
+}
+
+// lifeOf is another text if the process of a pod may have run meanwhile: then it was another pod, its container was started
+// again, or its node was ready. No clock of the operator is in it.
+func lifeOf(pod *corev1.Pod, node *corev1.Node) string {
+	text := string(pod.UID)
+	for i := range pod.Status.ContainerStatuses {
+		at := &pod.Status.ContainerStatuses[i]
+		text += fmt.Sprintf(" %d %s", at.RestartCount, at.ContainerID)
+	}
+	if node != nil {
+		text += " " + string(node.UID)
+		for i := range node.Status.Conditions {
+			if at := &node.Status.Conditions[i]; at.Type == corev1.NodeReady && at.Status != corev1.ConditionTrue {
+				text += " " + at.LastTransitionTime.UTC().Format(time.RFC3339)
+			}
+		}
+	}
+	return text
 }
 
 // nodeLost tells whether a node is not ready, or gone, and since when.

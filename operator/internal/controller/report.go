@@ -133,9 +133,10 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if loss == nil || len(loss.Silent) > 0 {
 		return
 	}
-	st.QuorumLoss = &v1alpha1.QuorumLoss{Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
+	st.QuorumLoss = &v1alpha1.QuorumLoss{ID: loss.ID, Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
-		Lost: loss.Lost, Consent: fmt.Sprintf("spec.recovery.acceptLossAfter: %d", loss.Survivor.Revision)}
+		Lost:    loss.Lost,
+		Consent: fmt.Sprintf("spec.recovery: {acceptLossAfter: %d, loss: %q}", loss.Survivor.Revision, loss.ID)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
@@ -172,8 +173,8 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
 				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
 			if len(loss.Survivors) > 1 {
-				message += fmt.Sprintf(". The claims of the other survivors of %v are not compared: writes that were "+
-					"acknowledged by the fast path, and are in no log yet, may be there alone", loss.Survivors)
+				message += fmt.Sprintf(". The claims of all survivors, %v, are compared then: a node must reach their volumes",
+					loss.Survivors)
 			}
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()

@@ -2,7 +2,6 @@ package decide_test
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/quorate/quorate/operator/internal/decide"
 )
@@ -25,6 +24,10 @@ func (w *world) judge(a decide.Action) {
 	all, working := len(w.voters), w.working()
 	switch a.Kind {
 	case decide.DeletePod:
+		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() &&
+			(!recovers || w.kept.Recovery.Survivor == a.Member) {
+			breaks("a pod is deleted with which the data of a voter go")
+		}
 		others := working - 1
 		if !w.voters[a.Member] || !w.up(a.Member) || recovers {
 			return
@@ -40,7 +43,7 @@ func (w *world) judge(a decide.Action) {
 			breaks("a voter is removed without a quorum")
 		}
 	case decide.CreateClaim:
-		if w.claims[a.Member] != nil || w.names[a.Member] && w.kept.Founded {
+		if w.claims[a.Member] != nil || w.names[a.Member] && w.kept.Founded && !w.meddled {
 			breaks("a second claim for one member")
 		}
 	case decide.CreatePod:
@@ -51,10 +54,13 @@ func (w *world) judge(a decide.Action) {
 			breaks("a pod founds a second cluster")
 		}
 	case decide.DeleteClaim:
-		if w.voters[a.Member] || w.learners[a.Member] || slices.Contains(w.kept.Dropped, a.Member) {
+		if w.voters[a.Member] || w.learners[a.Member] {
 			breaks("the claim of a member is deleted")
 		}
-	case decide.Recover, decide.RunRecovery:
+		if w.leftOut[a.Member] {
+			breaks("a claim is deleted that may hold what the survivor of a recovery lacks")
+		}
+	case decide.Recover, decide.StopMembers, decide.RunRecovery:
 		if w.quorum() {
 			breaks("a cluster with a quorum is recovered")
 		}
@@ -69,7 +75,22 @@ func (w *world) report() {
 	case o.Cluster != nil, r != nil && !r.Done && r.Failed == "":
 		w.kept.Reported = nil
 	case loss != nil && len(loss.Silent) == 0:
-		w.kept.Reported = &decide.Reported{Survivor: loss.Survivor.Member, Revision: loss.Survivor.Revision}
+		consent := loss.Consent()
+		w.kept.Reported = &consent
+		if _, known := w.acked[loss.ID]; !known {
+			w.acked[loss.ID] = w.revision
+		}
+	}
+	if w.want.Consent == nil {
+		w.kept.VoidConsent = nil
+	}
+	if o.Cluster == nil {
+		return
+	}
+	for name, c := range w.claims { // a note of what the leader named, on each claim
+		if w.voters[name] || w.learners[name] {
+			c.Epoch = o.Cluster.Epoch
+		}
 	}
 }
 
@@ -85,6 +106,10 @@ func (w *world) act(a decide.Action) {
 	case decide.CreateClaim:
 		w.claims[a.Member] = &decide.Claim{Member: a.Member, Serial: a.Serial, Zone: a.Zone, Bytes: w.want.Bytes}
 		w.names[a.Member] = true
+		if !w.voters[a.Member] && !w.learners[a.Member] {
+			delete(w.ids, a.Member)
+		}
+		delete(w.leftOut, a.Member) // a number may come twice after an old status, but on another disk
 		w.kept.Serial = max(w.kept.Serial, a.Serial)
 	case decide.DeleteClaim:
 		w.claims[a.Member].Leaving = true
@@ -92,7 +117,10 @@ func (w *world) act(a decide.Action) {
 		w.claims[a.Member].Bytes = w.want.Bytes
 	case decide.CreatePod:
 		w.claims[a.Member].Used = true
-		w.pods[a.Member] = &decide.Pod{Member: a.Member, Template: w.want.Template, Founding: len(a.Names) > 0}
+		w.pods[a.Member] = &decide.Pod{Member: a.Member, Template: w.want.Template, Founding: len(a.Names) > 0, Life: w.life()}
+		if w.quorum() {
+			w.claims[a.Member].Epoch = w.epoch()
+		}
 		w.node[a.Member] = w.rand.IntN(len(w.lost))
 	case decide.DeletePod:
 		w.pods[a.Member].Leaving = true
@@ -115,22 +143,27 @@ func (w *world) act(a decide.Action) {
 		w.claims[a.Member].Cordon = a.Kind == decide.Cordon
 		w.cordoned[w.name(a.ID)] = a.Kind == decide.Cordon
 	case decide.Recover:
-		w.kept.Recovery = &decide.Recovery{Survivor: a.Member, Leaves: a.Names, Accepted: a.Serial}
-		w.kept.VoidConsent = &a.Serial
+		w.kept.Recovery = a.Recovery
+	case decide.StopMembers:
+		stopping := *w.kept.Recovery
+		stopping.Stopping = true
+		w.kept.Recovery = &stopping
 	case decide.RecoverFails:
 		failed := *w.kept.Recovery
 		failed.Failed = a.Why
-		w.kept.Recovery = &failed
+		w.kept.Recovery, w.kept.VoidConsent = &failed, &failed.Accepted
 	case decide.VoidConsent:
-		w.kept.VoidConsent = &a.Serial
+		w.kept.VoidConsent = a.Consent
 	case decide.RunRecovery:
 		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Running: true}
+		w.runs = *a.Recovery
 	case decide.EndRecovery:
 		w.pods[a.Member+"-recover"].Leaving = true
 	case decide.Recovered:
 		done := *w.kept.Recovery
 		done.Done = true
-		w.kept.Recovery, w.kept.Dropped = &done, append(w.kept.Dropped, a.Names...)
+		w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
+		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
 	}
 }
 
@@ -164,8 +197,9 @@ func (w *world) disturb() {
 		}
 	case 2: // a node is lost, or all are well again
 		at := w.rand.IntN(len(w.lost))
-		w.lost = [4]bool{}
-		w.lost[at] = w.rand.IntN(2) == 0 && w.kept.Founded
+		lost := [4]bool{}
+		lost[at] = w.rand.IntN(2) == 0 && w.kept.Founded
+		w.lose(lost)
 	case 3:
 		at := w.rand.IntN(len(w.drain))
 		w.drain = [4]bool{}

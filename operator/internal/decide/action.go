@@ -24,12 +24,13 @@ const (
 	Cancel       Kind = "Cancel"       // ask it to cancel the job ID, for the sake of Member
 	Cordon       Kind = "Cordon"       // ask it to keep ID from leading
 	Uncordon     Kind = "Uncordon"     // ask it to let ID lead again
-	Recover      Kind = "Recover"      // remember that Member is recovered, and that Names leave
-	RunRecovery  Kind = "RunRecovery"  // make the pod that runs `quorate recover` on the claim of Member
+	Recover      Kind = "Recover"      // remember Recovery, that of Member
+	StopMembers  Kind = "StopMembers"  // remember that members are being stopped for it
+	RunRecovery  Kind = "RunRecovery"  // make the pod that runs `quorate recover` on the claim of Member, as Recovery says
 	EndRecovery  Kind = "EndRecovery"  // delete that pod
 	Recovered    Kind = "Recovered"    // remember that it is done
 	RecoverFails Kind = "RecoverFails" // remember why it failed
-	VoidConsent  Kind = "VoidConsent"  // remember that the consent to the revision Serial counts no more
+	VoidConsent  Kind = "VoidConsent"  // remember that Consent counts no more
 )
 
 // Action is what to do.
@@ -40,8 +41,11 @@ type Action struct {
 	Serial int64
 	Zone   string
 	Names  []string
-	Evict  bool   // DeletePod of a member that works: the disruption budget is asked, too
-	Why    string // a sentence's end, for people: "replace c-3: its node is lost"
+	// Recovery is what Recover and RunRecovery are about.
+	Recovery *Recovery
+	Consent  *Consent
+	Evict    bool   // DeletePod of a member that works: the disruption budget is asked, too
+	Why      string // a sentence's end, for people: "replace c-3: its node is lost"
 }
 
 // String is what is done and why, for the status.

@@ -7,8 +7,11 @@
 //     all others work.
 //   - A member has one claim and at most one pod; a name that was used is not used again.
 //   - A pod may found a cluster only while no cluster of that name was founded.
-//   - A claim is deleted only when its member was removed by a job, never when it was dropped by a recovery.
-//   - A consent to a loss counts for the loss for which it was given: not once a leader has answered, and not twice.
+//   - A claim is deleted only when its member was removed by a job, never when it was left out by a recovery, whoever ran that.
+//   - A consent to a loss counts for the loss for which it was given: not once a quorum may have worked, and not twice.
+//   - No pod of a voter is stopped on a claim that goes with it while no leader answers.
+//
+// They hold whatever the status says: it may be wiped, or an older one.
 //
 // Every action may be repeated, and the operator may die between any two.
 package decide

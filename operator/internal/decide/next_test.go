@@ -11,7 +11,7 @@ import (
 // three is a cluster of three that is as it is wanted; m1 leads.
 func three() *decide.Observed {
 	o := &decide.Observed{Want: decide.Want{Prefix: "m", Members: 3, Template: "a", Bytes: 1, ReplaceAfter: 30 * time.Second},
-		Kept: decide.Kept{Founded: true, Founders: []string{"m1", "m2", "m3"}, Serial: 3}, Cluster: &decide.Cluster{}}
+		Kept: decide.Kept{Founded: true, Founders: []string{"m1", "m2", "m3"}, Serial: 3}, Cluster: &decide.Cluster{Epoch: decide.ParseEpoch("0")}}
 	for i, name := range []string{"m3", "m2", "m1"} { // an upgrade restarts the leader last
 		o.Claims = append(o.Claims, decide.Claim{Member: name, Serial: int64(3 - i), Bytes: 1, Used: true})
 		o.Pods = append(o.Pods, decide.Pod{Member: name, Template: "a", Running: true, Ready: true})
@@ -49,6 +49,9 @@ func TestNext(t *testing.T) {
 	}{
 		{"all is well", func(*decide.Observed) {}, decide.Wait, "", ""},
 		{"no cluster yet", func(o *decide.Observed) { *o = decide.Observed{Want: o.Want} }, decide.Found, "", "no cluster"},
+		{"no cluster yet, and members of a former one of the name run", func(o *decide.Observed) {
+			*o = decide.Observed{Want: o.Want, Former: []string{"x1"}}
+		}, decide.Wait, "", "nothing is founded beside them"},
 		{"founders without claims", func(o *decide.Observed) {
 			*o = decide.Observed{Want: o.Want, Kept: decide.Kept{Founders: []string{"m1", "m2", "m3"}, Serial: 3}}
 		}, decide.CreateClaim, "m1", "founder"},
@@ -84,6 +87,10 @@ func TestNext(t *testing.T) {
 			down(o, 1, time.Second)
 			o.Pods[0].NodeLost = true
 		}, decide.Wait, "", "no quorum"},
+		{"a claim is deleted while the member works, and another one is lost", func(o *decide.Observed) {
+			down(o, 1, time.Minute)
+			o.Pods[1].NodeLost, o.Claims[0].Leaving = true, true
+		}, decide.CreateClaim, "m4", "takes the place of m2"},
 		{"a node is drained: its claim is worth waiting for", func(o *decide.Observed) {
 			down(o, 0, time.Minute)
 			o.Pods[0].Homeless, o.Pods[0].Stuck = true, time.Minute
@@ -131,11 +138,18 @@ func TestNext(t *testing.T) {
 		{"a number is not used again, though the status has forgotten it", func(o *decide.Observed) {
 			o.Want.Members, o.Claims = 5, append(o.Claims, decide.Claim{Member: "m7", Serial: 7, Used: true, Leaving: true})
 		}, decide.CreateClaim, "m8", "more"},
-		{"a consent to a loss, and nothing is lost", func(o *decide.Observed) { o.Want.Consent = new(int64) }, decide.VoidConsent, "",
+		{"a number is not used again, though the status has forgotten it and the claim is gone", func(o *decide.Observed) {
+			o.Kept.Serial, o.Claims, o.Kept.Founders = 0, o.Claims[1:], nil
+		}, decide.CreateClaim, "m4", "takes the place of m3"},
+		{"a consent to a loss, and nothing is lost", func(o *decide.Observed) { o.Want.Consent = &decide.Consent{} }, decide.VoidConsent, "",
 			"for no later loss"},
 		{"a recovery has begun, and a leader answers", func(o *decide.Observed) {
 			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Leaves: []string{"m2", "m3"}}
 		}, decide.RecoverFails, "m1", "nothing was recovered"},
+		{"a spare claim of a member that a recovery left out is for nobody", func(o *decide.Observed) {
+			o.Want.Members, o.Kept.Recovery, o.Kept.Dropped = 5, &decide.Recovery{Done: true}, []string{"m9"}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Serial: 9})
+		}, decide.CreateClaim, "m10", "more"},
 		{"a member that a recovery left out comes back", func(o *decide.Observed) {
 			o.Kept.Recovery, o.Kept.Dropped = &decide.Recovery{Done: true}, []string{"m9"}
 			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
@@ -157,10 +171,29 @@ func TestNext(t *testing.T) {
 		}, decide.DeletePod, "m1", "spec changed"},
 		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
 			decide.DeletePod, "m9", "no member any more"},
-		{"a former member's claim", func(o *decide.Observed) { o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true}) },
-			decide.DeleteClaim, "m9", "no member any more"},
+		{"a former member's claim", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
+		}, decide.DeleteClaim, "m9", "no member any more"},
+		{"a claim whose member a recovery by hand left out", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
+			o.Cluster.Epoch = decide.ParseEpoch("1-abc")
+		}, decide.Wait, "", ""},
+		{"a claim of which nobody knows whether its member was removed", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true})
+		}, decide.Wait, "", ""},
+		{"a process does not run, the spec changed, and its claim would go with its pod", func(o *decide.Observed) {
+			o.Cluster, o.Want.Template, o.Pods[0].Running, o.Claims[0].Leaving = nil, "b", false, true
+		}, decide.Wait, "", "no leader"},
+		{"an old status from before the founding, and no leader", func(o *decide.Observed) {
+			o.Kept.Founded, o.Cluster, o.Claims, o.Pods = false, nil, o.Claims[:2], o.Pods[:2]
+			o.Claims[0].Member, o.Pods[0].Member = "m4", "m4"
+		}, decide.Wait, "", "no leader"},
+		{"an old status from before the founding, no leader, and a founder's pod is gone", func(o *decide.Observed) {
+			o.Kept.Founded, o.Cluster, o.Pods = false, nil, o.Pods[:2]
+			o.Claims[1].Epoch = decide.ParseEpoch("0")
+		}, decide.CreatePod, "m1", "no pod"},
 		{"a former member's claim is kept", func(o *decide.Observed) {
-			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true}), true
+			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")}), true
 		}, decide.Wait, "", ""},
 		{"another version: followers first", func(o *decide.Observed) { o.Want.Template = "b" }, decide.DeletePod, "m3", "spec changed"},
 		{"another version, the leader last", func(o *decide.Observed) {
@@ -198,180 +231,5 @@ func TestNext(t *testing.T) {
 				t.Errorf("got %q (%s), want %s %s …%s…", a, a.Kind, row.kind, row.who, row.why)
 			}
 		})
-	}
-}
-
-// Ensure that a majority that is lost is given up only with a consent to the loss that is reported, once, and that every voter that may
-// come back is waited for.
-func TestNext_quorumLoss(t *testing.T) {
-	consent := func(revision int64) func(o *decide.Observed) {
-		return func(o *decide.Observed) {
-			o.Want.Consent, o.Kept.Reported = &revision, &decide.Reported{Survivor: "m1", Revision: 70}
-		}
-	}
-	for _, row := range []struct {
-		name string
-		set  func(o *decide.Observed)
-		kind decide.Kind
-		why  string
-	}{
-		{"without a consent", func(*decide.Observed) {}, decide.Wait, "at revision 70"},
-		{"with one", consent(70), decide.Recover, "m1"},
-		{"with one to a greater loss, as an older one that is applied again", consent(10), decide.Wait, "accepts another loss"},
-		{"with one to less than is lost", consent(71), decide.Wait, "accepts another loss"},
-		{"with one that is void", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Kept.VoidConsent = o.Want.Consent
-		}, decide.Wait, "is void: see status.voidConsent"},
-		{"with one that was there before the loss was reported", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Kept.Reported = nil
-		}, decide.VoidConsent, "before this loss was reported"},
-		{"with one to a survivor that is not reported", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Kept.Reported.Survivor = "m2"
-		}, decide.Wait, "reports that first"},
-		{"with another one after one that failed", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Kept.VoidConsent = new(int64)
-			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Accepted: 70, Failed: "no"}
-		}, decide.Recover, "m1"},
-		{"a voter that is not lost does not answer", func(o *decide.Observed) {
-			consent(70)(o)
-			five := []string{"m1", "m2", "m3", "m4", "m5"}
-			o.Answers[0].Voters, o.Answers[0].Members = five, five
-			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
-			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
-		}, decide.Wait, "[m4] may have more"},
-		{"a survivor of a later term", func(o *decide.Observed) {
-			consent(60)(o)
-			five := []string{"m1", "m2", "m3", "m4", "m5"}
-			o.Kept.Reported = &decide.Reported{Survivor: "m4", Revision: 60}
-			o.Answers[0].Voters, o.Answers[0].Members, o.Answers[0].Term = five, five, 2
-			o.Answers = append(o.Answers, decide.Answer{Member: "m4", Term: 3, Index: 80, Revision: 60, Voters: five, Members: five})
-			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
-			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
-		}, decide.Recover, "survivor is m4"},
-		{"a lost member answers", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
-		}, decide.Wait, "no leader"},
-		{"no survivor answers", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Answers = nil
-		}, decide.Wait, "no leader"},
-		{"a node was lost a moment ago", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Pods[0].Stuck = time.Second
-		}, decide.Wait, "no leader"},
-		{"a leader is there", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Cluster = three().Cluster
-		}, decide.VoidConsent, "acceptLossAfter 70"},
-		{"a leader is there, and no survivor had as much", func(o *decide.Observed) {
-			consent(1000)(o)
-			o.Cluster = three().Cluster
-		}, decide.VoidConsent, "acceptLossAfter 1000"},
-		{"a leader is there, and the consent is void", func(o *decide.Observed) {
-			consent(70)(o)
-			o.Kept.VoidConsent, o.Cluster = o.Want.Consent, three().Cluster
-		}, decide.CreateClaim, ""},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			o := three()
-			leaderless(o)
-			row.set(o)
-			if o.Cluster != nil {
-				o.Cluster.Members[0].Active, o.Cluster.Members[0].Silent = false, time.Hour
-			}
-			if a := decide.Next(o); a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
-				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
-			}
-		})
-	}
-}
-
-// begun is a world with a cluster of three.
-func begun(t *testing.T) *world {
-	w := newWorld(1, 3)
-	for range 40 {
-		w.act(decide.Next(w.observe()))
-		w.advance()
-	}
-	if !w.asWanted() {
-		t.Fatalf("the cluster does not begin: %v", decide.Next(w.observe()))
-	}
-	return w
-}
-
-// loseTwo loses the node of two of three members.
-func (w *world) loseTwo() (lost []string, survivor string) {
-	names := sorted(w.voters)
-	for _, name := range names[:2] {
-		w.lost[0], w.node[name] = true, 0
-	}
-	w.node[names[2]] = 1
-	return names[:2], names[2]
-}
-
-// Ensure that a consent that was not needed, since the nodes came back, is none to the next loss, and that another one is.
-func TestNext_consentOfFormerLoss(t *testing.T) {
-	w := begun(t)
-	w.loseTwo()
-	revision := w.revision
-	steps := func(times int) {
-		for range times {
-			w.act(decide.Next(w.observe()))
-			w.advance()
-		}
-	}
-	steps(2)
-	w.want.Consent = &revision
-	w.lost = [4]bool{} // before the operator has looked
-	steps(10)
-	w.loseTwo()
-	steps(10)
-	if w.kept.Recovery != nil || len(w.voters) != 3 || w.kept.VoidConsent == nil || *w.kept.VoidConsent != revision {
-		t.Fatalf("recovered by a former consent: %+v, voters %v, void %v", w.kept.Recovery, w.voters, w.kept.VoidConsent)
-	}
-	o := w.observe()
-	again := decide.LossOf(o).Survivor.Revision
-	w.want.Consent = &again
-	steps(200)
-	if w.kept.Recovery == nil || !w.kept.Recovery.Done || w.working() != 3 || w.fault != "" {
-		t.Errorf("with a consent to this loss: %+v, %d work; %s", w.kept.Recovery, w.working(), w.fault)
-	}
-}
-
-// Ensure that a recovery stops all members, runs the command once, and is carried on from wherever the operator died; members that it
-// leaves out stay stopped, and keep their claims.
-func TestNext_recovery(t *testing.T) {
-	w := begun(t)
-	lost, survivor := w.loseTwo()
-	revision := w.revision
-	if a := decide.Next(w.observe()); a.Kind != decide.Wait {
-		t.Fatalf("without a consent: %v", a)
-	}
-	w.report()
-	w.want.Consent = &revision
-	for range 200 {
-		a := decide.Next(w.observe())
-		for range w.rand.IntN(3) { // the operator dies before it, or does it twice
-			if w.observe(); decide.Next(w.observe()).String() == a.String() {
-				w.act(a)
-			}
-		}
-		w.advance()
-		if w.fault != "" {
-			t.Fatal(w.fault)
-		}
-	}
-	if len(w.voters) != 3 || w.working() != 3 || !w.voters[survivor] || !w.kept.Recovery.Done {
-		t.Errorf("voters %v, of which %d work, recovery %+v", w.voters, w.working(), w.kept.Recovery)
-	}
-	for _, name := range lost {
-		if w.claims[name] == nil || w.voters[name] || w.pods[name] != nil && !w.pods[name].Leaving {
-			t.Errorf("%s: its claim is gone, or it runs", name)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,9 @@ type Observed struct {
 	Pods   []Pod
 	// Cluster is what a leader told; nil: none was reached.
 	Cluster *Cluster
+	// Former are pods of another cluster that had the name before, or whose objects were restored: they may be members that
+	// live.
+	Former []string
 	// Answers are what single members told of themselves while there is no leader.
 	Answers []Answer
 }
@@ -26,9 +30,16 @@ type Want struct {
 	Template     string // of a member's pod: a hash of what a restart would change
 	Bytes        int64  // of a claim
 	ReplaceAfter time.Duration
-	Restore      bool   // the founder begins with a past state
-	Consent      *int64 // revision; nil: none was given
+	Restore      bool     // the founder begins with a past state
+	Consent      *Consent // nil: none was given
+	Uncompared   bool     // the consent is to what claims of other survivors hold alone, too
 	KeepClaims   bool
+}
+
+// Consent is the word of the spec that a loss is accepted.
+type Consent struct {
+	Revision int64  // what was written after it may be lost
+	Loss     string // the id of the loss
 }
 
 func (w *Want) name(serial int64) string { return fmt.Sprintf("%s%d", w.Prefix, serial) }
@@ -42,21 +53,19 @@ type Kept struct {
 	Dropped  []string
 	// VoidConsent is a consent that counts no more: it was used, a leader answered while the spec had it, or it was there
 	// before a loss was reported. Nil: there is none, or the spec has none any more.
-	VoidConsent *int64
-	Reported    *Reported // the loss that the status reports; nil: none
-}
-
-// Reported is a loss that the status has reported since a leader answered last.
-type Reported struct {
-	Survivor string
-	Revision int64
+	VoidConsent *Consent
+	Reported    *Consent // to the loss that the status has reported since a leader answered last; nil: none
 }
 
 // Recovery is that of a survivor after the loss of a majority.
 type Recovery struct {
 	Survivor string
 	Leaves   []string // are removed for ever
-	Accepted int64
+	Compare  []string // other survivors, whose claims the command reads
+	Accepted Consent
+	Term     uint64 // of the last entry of the survivor's log; 0: not known
+	Index    int64  // of that entry
+	Stopping bool   // the loss was looked at once more, and members are being stopped
 	Done     bool
 	Failed   string
 }
@@ -71,6 +80,7 @@ type Claim struct {
 	Leaving bool  // it was deleted, and goes once no pod uses it
 	Cordon  bool  // the operator cordons the member, since its node is drained
 	Refused bool  // it does not grow
+	Epoch   Epoch // in which a leader named the member last; without a name: none has yet
 }
 
 // Pod is a pod of a member.
@@ -79,6 +89,7 @@ type Pod struct {
 	Template  string
 	Founding  bool // it may found a cluster
 	Recovers  bool // it is no member, but the command that recovers one
+	Compares  bool // that command reads claims of other survivors, too
 	Running   bool
 	Ready     bool
 	Leaving   bool // it was deleted
@@ -90,10 +101,13 @@ type Pod struct {
 	Draining  bool // its node is cordoned
 	// Stuck is for how long it has been as NodeLost or Homeless say.
 	Stuck time.Duration
+	// Life differs from what it was if its process may have run meanwhile.
+	Life string
 }
 
 // Cluster is what the cluster tells of itself.
 type Cluster struct {
+	Epoch   Epoch
 	Members []Member // in the order in which an upgrade restarts them
 	Jobs    []Job    // that have not ended
 	Joint   bool
@@ -222,4 +236,22 @@ func (o *Observed) emptiestZone(but string) string {
 		}
 	}
 	return best
+}
+
+// Newest is the last epoch in which a leader named one of the claims.
+func Newest(claims []Claim) Epoch {
+	newest := Epoch{}
+	for i := range claims {
+		e := claims[i].Epoch
+		if cmp.Or(cmp.Compare(e.Number, newest.Number), cmp.Compare(e.Name, newest.Name)) > 0 {
+			newest = e
+		}
+	}
+	return newest
+}
+
+// leftOut tells whether a recovery left the member of a claim out. The status may have forgotten it, or there was nobody to
+// remember it: a recovery by hand is none of the operator's.
+func (o *Observed) leftOut(c *Claim) bool {
+	return slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
 }

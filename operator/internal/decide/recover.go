@@ -2,12 +2,15 @@ package decide
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 )
 
 // Loss is what is left when so many voters are lost that no quorum comes back.
 type Loss struct {
+	ID        string   // differs for each loss: see lossID
 	Survivor  Answer   // with the most advanced log
 	Survivors []string // that answer, the survivor among them
 	Lost      []string // voters that are gone
@@ -15,17 +18,25 @@ type Loss struct {
 	Voters    []string
 }
 
+// Consent is that which accepts the loss.
+func (l *Loss) Consent() Consent { return Consent{Revision: l.Survivor.Revision, Loss: l.ID} }
+
 // LossOf returns what is left; nil: a quorum may come back, or no survivor answers. The voters are those that the best
-// survivor knows.
+// survivor knows. Members that a recovery left out are no survivors.
 func LossOf(o *Observed) *Loss {
-	if o.Cluster != nil || !o.Kept.Founded || len(o.Answers) == 0 {
+	if o.Cluster != nil || !o.Kept.Founded && !o.forgotten() {
 		return nil
 	}
-	best := slices.MaxFunc(o.Answers, compareLogs)
+	newest := Newest(o.Claims).Number
+	answers := slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool { return a.Epoch < newest })
+	if len(answers) == 0 {
+		return nil
+	}
+	best := slices.MaxFunc(answers, o.compareLogs)
 	loss := &Loss{Survivor: best, Voters: best.Voters}
 	for _, name := range best.Voters {
 		switch {
-		case slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == name }):
+		case slices.ContainsFunc(answers, func(a Answer) bool { return a.Member == name }):
 			loss.Survivors = append(loss.Survivors, name)
 		case o.gone(name):
 			loss.Lost = append(loss.Lost, name)
@@ -36,26 +47,54 @@ func LossOf(o *Observed) *Loss {
 	if len(best.Voters)-len(loss.Lost) >= Quorum(len(best.Voters)) || !slices.Contains(best.Voters, best.Member) {
 		return nil
 	}
+	loss.ID = o.lossID(loss)
 	return loss
 }
 
-// compareLogs orders answers by what their logs hold, and by name where that is the same.
-func compareLogs(a, b Answer) int {
+// lossID is another one if a quorum may have worked meanwhile: then the survivor's log went on, or voters that are lost had
+// been back without it. Nobody can see the latter at the survivor, but their nodes, pods or processes tell.
+func (o *Observed) lossID(l *Loss) string {
+	s := &l.Survivor
+	text := fmt.Sprintf("%s %d %d %d %d", s.Member, s.Epoch, s.Term, s.Index, s.Revision)
+	for _, name := range l.Lost {
+		text += "\n" + name
+		if p := o.pod(name); p != nil {
+			text += " " + p.Life
+		}
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and then names
+// count.
+func (o *Observed) compareLogs(a, b Answer) int {
+	stays := func(a Answer) int {
+		if o.unclaimed(a.Member) {
+			return 0
+		}
+		return 1
+	}
 	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index),
-		cmp.Compare(b.Member, a.Member))
+		cmp.Compare(stays(a), stays(b)), cmp.Compare(b.Member, a.Member))
 }
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.
 func (o *Observed) gone(name string) bool {
-	c, p := o.claim(name), o.pod(name)
-	switch {
-	case c == nil, c.Leaving:
+	if o.unclaimed(name) {
 		return true
 	}
+	p := o.pod(name)
 	return p != nil && (p.NodeLost || p.Homeless) && p.Stuck >= o.Want.ReplaceAfter
 }
 
-// quorumLoss begins the recovery of the best survivor, if the spec consents to what that loses: to the revision that the status
+// unclaimed tells whether the claim of a member is gone, or goes once no pod uses it.
+func (o *Observed) unclaimed(name string) bool {
+	c := o.claim(name)
+	return c == nil || c.Leaving
+}
+
+// quorumLoss begins the recovery of the best survivor, if the spec consents to what that loses: to the loss that the status
 // reports.
 func quorumLoss(o *Observed) *Action {
 	loss := LossOf(o)
@@ -69,27 +108,36 @@ func quorumLoss(o *Observed) *Action {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims of those whose data are "+
 			"gone for ever", said, loss.Silent)
 	}
+	if o.unclaimed(s.Member) {
+		return wait("%s, whose claim was deleted: its data go once its pod stops, so that nothing is recovered. Let its "+
+			"volume stay (persistentVolumeReclaimPolicy: Retain), or save a snapshot, before you delete its pod", said)
+	}
 	reported, consent := o.Kept.Reported, o.Want.Consent
 	switch {
 	case consent == nil:
 		return wait("%s: see status.quorumLoss", said)
 	case o.void(*consent):
 		return wait("%s. spec.recovery.acceptLossAfter %d is void: see status.voidConsent. Take spec.recovery out, and then "+
-			"accept the loss that status.quorumLoss reports", said, *consent)
+			"accept the loss that status.quorumLoss reports", said, consent.Revision)
 	case reported == nil:
-		return &Action{Kind: VoidConsent, Serial: *consent,
-			Why: fmt.Sprintf("spec.recovery.acceptLossAfter %d was there before this loss was reported", *consent)}
-	case *consent != s.Revision:
-		return wait("%s. spec.recovery.acceptLossAfter is %d, which accepts another loss", said, *consent)
-	case reported.Survivor != s.Member || reported.Revision != s.Revision:
+		return &Action{Kind: VoidConsent, Consent: consent,
+			Why: fmt.Sprintf("spec.recovery.acceptLossAfter %d was there before this loss was reported", consent.Revision)}
+	case *consent != loss.Consent():
+		return wait("%s. spec.recovery accepts revision %d of the loss %q, which is another one: see status.quorumLoss",
+			said, consent.Revision, consent.Loss)
+	case *reported != loss.Consent():
 		return wait("%s: status.quorumLoss reports that first", said)
 	}
-	leaves := slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
-	return &Action{Kind: Recover, Member: s.Member, Names: leaves, Serial: *consent, Why: said}
+	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
+	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
+	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool {
+		return name == s.Member || o.unclaimed(name)
+	})
+	return &Action{Kind: Recover, Member: s.Member, Recovery: r, Why: said}
 }
 
-// void tells whether a consent to a revision counts no more.
-func (o *Observed) void(consent int64) bool {
+// void tells whether a consent counts no more.
+func (o *Observed) void(consent Consent) bool {
 	return o.Kept.VoidConsent != nil && *o.Kept.VoidConsent == consent
 }
 
@@ -100,57 +148,15 @@ func voidConsent(o *Observed) *Action {
 	if consent == nil || o.void(*consent) {
 		return nil
 	}
-	return &Action{Kind: VoidConsent, Serial: *consent,
-		Why: fmt.Sprintf("a leader answers, and spec.recovery.acceptLossAfter %d counts for no later loss", *consent)}
-}
-
-// recovery carries on with one that has begun: all members stop, the command runs on the survivor's claim, and then that
-// starts alone. The others' claims are kept. If a leader answers before the command was started, nothing is recovered.
-func recovery(o *Observed) *Action {
-	r := o.Kept.Recovery
-	ends := slices.IndexFunc(o.Pods, func(p Pod) bool { return p.Recovers })
-	if r == nil || r.Done || r.Failed != "" {
-		if ends >= 0 && !o.Pods[ends].Leaving {
-			return &Action{Kind: EndRecovery, Member: o.Pods[ends].Member, Why: "the recovery has ended"}
-		}
-		if ends >= 0 {
-			return wait("the pod of the recovery ends")
-		}
-		if r != nil && r.Done {
-			return leaveDropped(o)
-		}
-		return nil
-	}
-	if ends >= 0 {
-		switch p := &o.Pods[ends]; {
-		case p.Ended && p.Succeeded:
-			return &Action{Kind: Recovered, Member: r.Survivor, Names: r.Leaves, Why: "the survivor was recovered"}
-		case p.Ended:
-			return &Action{Kind: RecoverFails, Member: r.Survivor, Why: p.Said}
-		}
-		return wait("%s is recovered", r.Survivor)
-	}
-	if o.Cluster != nil {
-		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "a leader answers again: nothing was recovered"}
-	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.Leaving {
-			return &Action{Kind: DeletePod, Member: p.Member, Why: "the recovery of " + r.Survivor +
-				" needs all members to stop"}
-		}
-	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.NodeLost { // nothing tells whether a process on a lost node has ended: the new epoch fences it
-			return wait("%s stops before %s is recovered", p.Member, r.Survivor)
-		}
-	}
-	return &Action{Kind: RunRecovery, Member: r.Survivor, Names: r.Leaves, Why: "the spec accepts the loss"}
+	return &Action{Kind: VoidConsent, Consent: consent,
+		Why: fmt.Sprintf("a leader answers, and spec.recovery.acceptLossAfter %d counts for no later loss", consent.Revision)}
 }
 
 // leaveDropped stops pods of members that a recovery left out, should they come back.
 func leaveDropped(o *Observed) *Action {
 	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.Leaving && slices.Contains(o.Kept.Dropped, p.Member) {
+		p := &o.Pods[i]
+		if !p.Leaving && slices.Contains(o.Kept.Dropped, p.Member) && (o.Cluster == nil || !o.Cluster.named(p.Member)) {
 			return &Action{Kind: DeletePod, Member: p.Member, Why: "a recovery left it out"}
 		}
 	}

@@ -3,6 +3,8 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // founding makes the claims and pods of the founders, and notes when they have founded the cluster.
@@ -15,6 +17,10 @@ func founding(o *Observed) *Action {
 	}
 	if o.forgotten() {
 		return nil
+	}
+	if len(o.Kept.Founders) == 0 && len(o.Former) > 0 {
+		return wait("pods of another QuorateCluster that had this name are there (%v), and nothing is founded beside them: "+
+			"save what they have, and delete them, or give this one another name", o.Former)
 	}
 	if len(o.Kept.Founders) == 0 {
 		n := o.Want.Members
@@ -49,10 +55,13 @@ func founding(o *Observed) *Action {
 	return wait("the founders %v have not met yet", o.Kept.Founders)
 }
 
-// forgotten tells whether there are members of whom the status knows nothing, as after somebody has removed it: they are
-// started, and nothing is founded beside them.
+// forgotten tells whether there was a cluster of which the status knows nothing, as after somebody has removed the status, or
+// put an old one back: members are started, and nothing is founded beside them. A claim proves it that a leader has named, or
+// that a process had which is no founder's.
 func (o *Observed) forgotten() bool {
-	return len(o.Kept.Founders) == 0 && slices.ContainsFunc(o.Claims, func(c Claim) bool { return c.Used })
+	return !o.Kept.Founded && slices.ContainsFunc(o.Claims, func(c Claim) bool {
+		return c.Epoch.Name != "" || c.Used && !slices.Contains(o.Kept.Founders, c.Member)
+	})
 }
 
 // restoreProcesses makes the pod of each member that has a claim and no pod, and takes away what will never run again. It stops
@@ -63,13 +72,13 @@ func restoreProcesses(o *Observed) *Action {
 	}
 	for i := range o.Claims {
 		c := &o.Claims[i]
-		if slices.Contains(o.Kept.Dropped, c.Member) || !o.belongs(c) {
+		if o.leftOut(c) || !o.belongs(c) {
 			continue
 		}
 		switch p := o.pod(c.Member); {
 		case p == nil && !c.Leaving:
 			return &Action{Kind: CreatePod, Member: c.Member, Why: "it has no pod"}
-		case p == nil || p.Leaving:
+		case p == nil || p.Leaving || c.Leaving: // the data of a claim that leaves go with its pod
 		case p.Ended:
 			return &Action{Kind: DeletePod, Member: c.Member, Why: "its pod ended: " + p.Said}
 		case !p.Running && p.Template != o.Want.Template && !p.NodeLost:
@@ -148,7 +157,8 @@ func leavers(o *Observed) *Action {
 	}
 	for i := range o.Claims {
 		c := &o.Claims[i]
-		if c.Used && !c.Leaving && !o.Cluster.named(c.Member) && !slices.Contains(o.Kept.Dropped, c.Member) &&
+		removed := c.Epoch.Name != "" && c.Epoch == o.Cluster.Epoch // by a job: a recovery would have begun another epoch
+		if c.Used && !c.Leaving && removed && !o.Cluster.named(c.Member) && !slices.Contains(o.Kept.Dropped, c.Member) &&
 			!o.Want.KeepClaims && o.pod(c.Member) == nil {
 			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "it is no member any more"}
 		}
@@ -179,29 +189,36 @@ func (o *Observed) lost(m *Member) string {
 // claim of its disk is worth more than a copy.
 const homeless = 10
 
-// lostMembers lets a new member take the place of one that will not come back, if the others are a quorum.
+// lostMembers lets a new member take the place of one that will not come back, if the others are a quorum: first of one that
+// does not work. One that is held up, since the others are too few without it, holds up no other.
 func lostMembers(o *Observed) *Action {
 	all, work := o.Cluster.voters()
-	for i := range o.Cluster.Members {
-		m := &o.Cluster.Members[i]
-		why := o.lost(m)
-		if why == "" || !m.Voter {
-			continue
+	var held *Action
+	for _, works := range []bool{false, true} {
+		for i := range o.Cluster.Members {
+			m := &o.Cluster.Members[i]
+			why := o.lost(m)
+			if why == "" || !m.Voter || m.works() != works {
+				continue
+			}
+			others := work
+			if works {
+				others--
+			}
+			if others < Quorum(all) && !(works && work == all) {
+				if held == nil {
+					held = wait("%s is lost (%s), and the others are no quorum: %d of %d voters work", m.Name, why, work, all)
+				}
+				continue
+			}
+			if all > o.Want.Members && all > 1 {
+				return &Action{Kind: Remove, Member: m.Name, ID: m.ID, Why: why + ", and fewer members are wanted"}
+			}
+			return o.newcomer(Action{Kind: Replace, ID: m.ID, Why: fmt.Sprintf("it takes the place of %s: %s", m.Name, why)},
+				m.Name)
 		}
-		others := work
-		if m.works() {
-			others--
-		}
-		if others < Quorum(all) && !(m.works() && work == all) {
-			return wait("%s is lost (%s), and the others are no quorum: %d of %d voters work", m.Name, why, work, all)
-		}
-		if all > o.Want.Members && all > 1 {
-			return &Action{Kind: Remove, Member: m.Name, ID: m.ID, Why: why + ", and fewer members are wanted"}
-		}
-		return o.newcomer(Action{Kind: Replace, ID: m.ID, Why: fmt.Sprintf("it takes the place of %s: %s", m.Name, why)},
-			m.Name)
 	}
-	return nil
+	return held
 }
 
 // spares deletes claims that were made for members that are not wanted any more.
@@ -218,7 +235,7 @@ func spares(o *Observed) *Action {
 // goes, if one does and its zone is still wanted.
 func (o *Observed) newcomer(a Action, instead string) *Action {
 	for i := range o.Claims {
-		if c := &o.Claims[i]; !c.Used && !c.Leaving && !o.Cluster.named(c.Member) {
+		if c := &o.Claims[i]; !c.Used && !c.Leaving && !o.Cluster.named(c.Member) && !o.leftOut(c) {
 			a.Member = c.Member
 			return &a
 		}
@@ -231,11 +248,30 @@ func (o *Observed) newcomer(a Action, instead string) *Action {
 	return &Action{Kind: CreateClaim, Member: o.Want.name(serial), Serial: serial, Zone: zone, Why: a.Why}
 }
 
-// serial is the last number that a member had.
+// serial is the last number that a member had, as far as anybody knows: the status may be an older one, and then has a smaller
+// number.
 func (o *Observed) serial() int64 {
 	serial := o.Kept.Serial
 	for i := range o.Claims {
 		serial = max(serial, o.Claims[i].Serial)
+	}
+	names := slices.Concat(o.Kept.Founders, o.Kept.Dropped)
+	for i := range o.Pods {
+		names = append(names, o.Pods[i].Member)
+	}
+	if o.Cluster != nil {
+		for i := range o.Cluster.Members {
+			names = append(names, o.Cluster.Members[i].Name)
+		}
+		for i := range o.Cluster.Jobs {
+			names = append(names, o.Cluster.Jobs[i].Adds...)
+		}
+	}
+	for _, name := range names {
+		if digits, ok := strings.CutPrefix(name, o.Want.Prefix); ok {
+			number, _ := strconv.ParseInt(digits, 10, 32) // another name has none
+			serial = max(serial, number)
+		}
 	}
 	return serial
 }

@@ -3,6 +3,7 @@ package decide_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/quorate/quorate/operator/internal/decide"
@@ -30,6 +31,14 @@ type world struct {
 	names            map[string]bool // that were ever used by a claim
 	broken           string          // a template with which no process starts
 	fault            string          // a law that was broken
+
+	recoveries int              // without a majority
+	leftOut    map[string]bool  // by a recovery: each disk may have what the survivor lacks
+	has        map[string]int64 // up to which revision a disk has all writes
+	acked      map[string]int64 // up to which revision writes were acknowledged when a loss was reported first
+	runs       decide.Recovery  // that the command was started for
+	lives      int
+	meddled    bool // an old status was put back
 }
 
 type job struct {
@@ -45,7 +54,8 @@ func newWorld(seed uint64, members int) *world {
 		Bytes: 1,
 		Zones: []string{"x", "y", "z"}, ReplaceAfter: 30 * time.Second}, claims: map[string]*decide.Claim{},
 		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, voters: map[string]bool{},
-		learners: map[string]bool{}, ids: map[string]uint64{}, cordoned: map[string]bool{}, names: map[string]bool{}}
+		learners: map[string]bool{}, ids: map[string]uint64{}, cordoned: map[string]bool{}, names: map[string]bool{},
+		leftOut: map[string]bool{}, has: map[string]int64{}, acked: map[string]int64{}}
 }
 
 // up tells whether the process of a member runs and has its data.
@@ -65,6 +75,38 @@ func (w *world) working() (n int) {
 
 func (w *world) quorum() bool {
 	return len(w.voters) > 0 && w.working() >= decide.Quorum(len(w.voters))
+}
+
+// life is another one at each call.
+func (w *world) life() string {
+	w.lives++
+	return strconv.Itoa(w.lives)
+}
+
+// epoch is that of the cluster.
+func (w *world) epoch() decide.Epoch {
+	return decide.ParseEpoch(strconv.Itoa(w.recoveries))
+}
+
+// lose lets nodes be lost or well, and notes that processes on them may have run meanwhile.
+func (w *world) lose(lost [4]bool) {
+	for name, p := range w.pods {
+		if at := w.node[name]; w.lost[at] != lost[at] {
+			p.Life = w.life()
+		}
+	}
+	w.lost = lost
+}
+
+// recovered is what the command does to the survivor's data, by the operator or by hand.
+func (w *world) recovered(survivor string) {
+	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
+		if w.leftOut[name] = name != survivor && w.disk[name]; !w.disk[name] {
+			delete(w.ids, name) // it never was there
+		}
+	}
+	w.recoveries++
+	w.voters, w.learners, w.job, w.cordoned = map[string]bool{survivor: true}, map[string]bool{}, nil, map[string]bool{}
 }
 
 func sorted[V any](m map[string]V) []string {
@@ -92,13 +134,17 @@ func (w *world) observe() *decide.Observed {
 	if !w.quorum() {
 		for _, name := range sorted(w.claims) {
 			if w.up(name) && w.ids[name] != 0 {
-				o.Answers = append(o.Answers, decide.Answer{Member: name, Term: 1, Index: w.revision, Revision: w.revision,
-					Voters: sorted(w.voters), Members: sorted(w.voters)})
+				epoch := uint64(w.recoveries)
+				if w.leftOut[name] {
+					epoch--
+				}
+				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: epoch, Term: 1, Index: w.has[name], Revision: w.has[name],
+					Voters: sorted(w.voters), Members: append(sorted(w.voters), sorted(w.learners)...)})
 			}
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{}
+	o.Cluster = &decide.Cluster{Epoch: w.epoch()}
 	leader := ""
 	for _, name := range sorted(w.voters) {
 		if w.up(name) && (leader == "" || w.cordoned[leader]) {
@@ -135,8 +181,7 @@ func (w *world) advance() {
 		p, c := w.pods[name], w.claims[name]
 		switch {
 		case p.Recovers:
-			p.Ended, p.Succeeded = true, true
-			w.voters, w.learners, w.job = map[string]bool{p.Member: true}, map[string]bool{}, nil
+			w.command(p)
 			if p.Leaving {
 				delete(w.pods, name)
 			}
@@ -149,7 +194,7 @@ func (w *world) advance() {
 				w.node[name] = w.rand.IntN(len(w.lost))
 				continue
 			}
-			p.Running = true
+			p.Running, p.Life = true, w.life()
 			if w.ids[name] != 0 && w.learners[name] {
 				w.disk[name] = true
 			}
@@ -163,9 +208,37 @@ func (w *world) advance() {
 	}
 	w.found()
 	w.work()
-	if w.quorum() {
-		w.revision++
+	if !w.quorum() {
+		return
 	}
+	w.revision++
+	for _, names := range []map[string]bool{w.voters, w.learners} {
+		for name := range names {
+			if w.up(name) {
+				w.has[name] = w.revision
+			}
+		}
+	}
+}
+
+// command is `quorate recover` on a survivor's claim. It refuses a log that does not end where the consent saw it.
+func (w *world) command(p *decide.Pod) {
+	if p.Ended {
+		return
+	}
+	p.Ended = true
+	if w.has[p.Member] != w.runs.Index || !w.disk[p.Member] {
+		p.Said = "the log ends elsewhere"
+		return
+	}
+	p.Succeeded = true
+	if len(w.voters) == 1 && w.voters[p.Member] { // it was recovered already
+		return
+	}
+	if w.acked[w.runs.Accepted.Loss] != w.revision {
+		w.fault = "a consent counts for writes that were acknowledged after it was asked for"
+	}
+	w.recovered(p.Member)
 }
 
 // found begins the cluster once all founders run.
@@ -180,9 +253,10 @@ func (w *world) found() {
 	if len(founders) == 0 {
 		return
 	}
-	if len(w.ids) > 0 {
+	if len(w.ids) > 0 && len(w.disk) > 0 {
 		w.fault = "a second cluster was founded"
 	}
+	w.voters, w.learners, w.job = map[string]bool{}, map[string]bool{}, nil // nothing is left of a former one, nor of the status
 	for _, name := range founders {
 		w.nextID++
 		w.voters[name], w.ids[name], w.disk[name] = true, w.nextID, true

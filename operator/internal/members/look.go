@@ -3,8 +3,10 @@ package members
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/upgrade"
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 // View is what the members tell.
@@ -30,26 +33,21 @@ type View struct {
 	Err error
 }
 
-// Look asks the members of the cluster with an id; 0: it is not known yet.
-func (g *Group) Look(ctx context.Context, cluster uint64) *View {
+// Look asks the members of the cluster with an id; 0: it is not known yet. Leaders of an epoch that is older than the newest
+// one that is known are none: they were left out by a recovery, also if they still are a majority among themselves.
+func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *View {
 	v := &View{}
 	described, answered, err := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Cluster, error) {
 		answer, err := quoratepb.NewMembershipClient(conn).Describe(ctx, &quoratepb.DescribeRequest{})
 		return answer.GetCluster(), err
 	})
 	v.Err = err
-	answered = slices.DeleteFunc(answered, func(i int) bool {
-		d := described[i]
-		return d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster
-	})
-	if len(answered) == 0 {
+	var best int
+	if best, err = bestOf(g.seats, described, answered, cluster, newest); best < 0 {
+		v.Err = errors.Join(v.Err, err)
 		v.Answers = g.answers(ctx, cluster)
 		return v
 	}
-	best := slices.MaxFunc(answered, func(a, b int) int {
-		x, y := described[a], described[b]
-		return cmp.Or(cmp.Compare(x.GetTerm(), y.GetTerm()), cmp.Compare(x.GetConfig().GetIndex(), y.GetConfig().GetIndex()))
-	})
 	conn := g.conns[best]
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -78,6 +76,48 @@ func (g *Group) Look(ctx context.Context, cluster uint64) *View {
 	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
+}
+
+// bestOf is whose answer counts: that of the last epoch, term and configuration, of the leader itself if it is among them; -1:
+// none does. One that does not name the member whose seat it is comes from another process, at an address that was used again.
+func bestOf(
+	seats []Seat, described []*quoratepb.Cluster, answered []int, cluster uint64, newest decide.Epoch,
+) (int, error) {
+	best, former := -1, error(nil)
+	for _, i := range answered {
+		d := described[i]
+		own := slices.IndexFunc(d.GetMembers(), func(m *quoratepb.Member) bool { return m.GetName() == seats[i].Member })
+		if d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster || own < 0 {
+			continue
+		}
+		if epoch := decide.ParseEpoch(d.GetEpoch()); epoch.Former(newest) {
+			former = fmt.Errorf("%s follows a leader of epoch %q, and claims have the annotation %s %q: a recovery left those "+
+				"members out", seats[i].Member, d.GetEpoch(), objects.AnnotationEpoch, newest.Name)
+			continue
+		}
+		if best < 0 || rank(d, seats[i].Member, described[best], seats[best].Member) > 0 {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return best, nil
+	}
+	return -1, former
+}
+
+// rank compares the answers of two members.
+func rank(a *quoratepb.Cluster, from string, b *quoratepb.Cluster, other string) int {
+	leads := func(c *quoratepb.Cluster, name string) int {
+		for _, m := range c.GetMembers() {
+			if m.GetLeader() && m.GetName() == name {
+				return 1
+			}
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(decide.ParseEpoch(a.GetEpoch()).Number, decide.ParseEpoch(b.GetEpoch()).Number),
+		cmp.Compare(a.GetTerm(), b.GetTerm()), cmp.Compare(a.GetConfig().GetIndex(), b.GetConfig().GetIndex()),
+		cmp.Compare(leads(a, from), leads(b, other)))
 }
 
 // Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
@@ -124,7 +164,8 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		a := decide.Answer{Member: o.GetName(), Epoch: o.GetCore().GetEpoch(), Term: o.GetCore().GetLastTerm(),
 			Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
 		for _, m := range o.GetConfig().GetMembers() {
-			a.Members = append(a.Members, m.GetName())
+			// one that never started has no name, and `quorate recover` takes the id for one
+			a.Members = append(a.Members, cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16)))
 			if m.GetVoter() || m.GetOutgoing() {
 				a.Voters = append(a.Voters, m.GetName())
 			}
@@ -139,7 +180,8 @@ func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
-	c := &decide.Cluster{Joint: v.Described.GetJoint(), Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
+	c := &decide.Cluster{Epoch: decide.ParseEpoch(v.Described.GetEpoch()), Joint: v.Described.GetJoint(),
+		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {
 		f := &v.Findings[i]

@@ -25,6 +25,8 @@ const (
 	AnnotationSerial   = "quorate.io/serial"
 	AnnotationZone     = "quorate.io/zone"
 	AnnotationUsed     = "quorate.io/used"     // a pod was made for the claim
+	AnnotationEpoch    = "quorate.io/epoch"    // in which a leader named the claim's member last
+	AnnotationCompares = "quorate.io/compares" // the pod of a recovery reads claims of other survivors
 	AnnotationCordon   = "quorate.io/cordoned" // the operator keeps the member from leading
 	AnnotationTemplate = "quorate.io/template"
 	AnnotationFounding = "quorate.io/founding"
@@ -48,6 +50,7 @@ const (
 	volumeData = "data"
 	mountData  = "/var/lib/quorate"
 	dataDir    = mountData + "/data"
+	mountOther = "/var/lib/survivors" // of the pod of a recovery: a folder for each other survivor
 	volumeTLS  = "tls"
 	mountTLS   = "/etc/quorate/tls"
 )

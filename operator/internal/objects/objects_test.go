@@ -78,8 +78,15 @@ func TestPod(t *testing.T) {
 	if len(founder.Spec.InitContainers) != 1 || !slices.Contains(founder.Spec.InitContainers[0].Args, "--cluster=abc") {
 		t.Errorf("%+v", founder.Spec.InitContainers)
 	}
-	recover := objects.RecoverPod(cluster(nil), "kv-1", []string{"kv-2", "kv-3"})
-	if !slices.Contains(recover.Spec.Containers[0].Args, "--members-are-lost=kv-2,kv-3") || recover.Spec.RestartPolicy != corev1.RestartPolicyNever {
-		t.Errorf("%+v", recover.Spec)
+	recover := objects.RecoverPod(cluster(nil), &objects.Recovery{Survivor: "kv-1", Leaves: []string{"kv-2", "kv-3"}, Term: 4, Index: 90,
+		Compare: []string{"kv-3"}})
+	if got := strings.Join(recover.Spec.Containers[0].Args, " "); got != "recover --data-dir=/var/lib/quorate/data "+
+		"--members-are-lost=kv-2,kv-3 --yes --log-ends-at=4:90 --compare=/var/lib/survivors/kv-3/data "+
+		"--peer-cert-file=/etc/quorate/tls/tls.crt --peer-key-file=/etc/quorate/tls/tls.key "+
+		"--peer-trusted-ca-file=/etc/quorate/tls/ca.crt" || recover.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("%s; %v", got, recover.Spec.RestartPolicy)
+	}
+	if volumes := recover.Spec.Volumes; volumes[2].PersistentVolumeClaim.ClaimName != "kv-3" {
+		t.Errorf("%+v", volumes)
 	}
 }

@@ -63,22 +63,6 @@ func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []str
 	return pod
 }
 
-// RecoverPod runs `quorate recover` on the claim of a survivor.
-func RecoverPod(c *v1alpha1.QuorateCluster, member string, leaves []string) *corev1.Pod {
-	pod := base(c, RecoverName(member), member, PurposeRecover)
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	container := &pod.Spec.Containers[0]
-	container.Args = []string{"recover", "--data-dir=" + dataDir, "--members-are-lost=" + strings.Join(leaves, ","), "--yes"}
-	if c.Spec.TLS.Mode != TLSNone {
-		container.Args = append(container.Args, "--peer-cert-file="+mountTLS+"/tls.crt", "--peer-key-file="+mountTLS+"/tls.key",
-			"--peer-trusted-ca-file="+mountTLS+"/ca.crt")
-	}
-	return pod
-}
-
-// RecoverName is that of the pod that recovers a member.
-func RecoverName(member string) string { return member + "-recover" }
-
 func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: Meta(c, name)}
 	pod.Labels[LabelMember], pod.Labels[LabelPurpose] = member, purpose

@@ -1,0 +1,37 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// recoveryStatus and recoveryOf are two forms of what is remembered of a recovery.
+func recoveryStatus(r *decide.Recovery) *v1alpha1.RecoveryStatus {
+	return &v1alpha1.RecoveryStatus{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare,
+		Accepted: v1alpha1.Consent{AcceptLossAfter: r.Accepted.Revision, Loss: r.Accepted.Loss},
+		LogTerm:  int64(r.Term), LogIndex: r.Index, Stopping: r.Stopping, Done: r.Done, Failed: r.Failed}
+}
+
+func recoveryOf(r *v1alpha1.RecoveryStatus) *decide.Recovery {
+	if r == nil {
+		return nil
+	}
+	return &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare, Accepted: *consentOf(&r.Accepted),
+		Term: uint64(max(0, r.LogTerm)), Index: r.LogIndex, Stopping: r.Stopping, Done: r.Done, Failed: r.Failed}
+}
+
+func consentOf(c *v1alpha1.Consent) *decide.Consent {
+	if c == nil {
+		return nil
+	}
+	return &decide.Consent{Revision: c.AcceptLossAfter, Loss: c.Loss}
+}
+
+// recoverPod is the pod of a recovery.
+func recoverPod(c *v1alpha1.QuorateCluster, r *decide.Recovery) *corev1.Pod {
+	return objects.RecoverPod(c, &objects.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare,
+		Term: int64(r.Term), Index: r.Index})
+}

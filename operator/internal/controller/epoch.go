@@ -1,0 +1,29 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// epochs notes on the claim of each member that the leader names in which epoch that is. So claims themselves tell which
+// members a recovery left out, whoever ran it, and whatever becomes of the status.
+func (r *Clusters) epochs(ctx context.Context, s *sight) error {
+	if s.observed.Cluster == nil {
+		return nil
+	}
+	for i := range s.observed.Cluster.Members {
+		claim := s.claims[s.observed.Cluster.Members[i].Name]
+		if claim == nil || s.observed.Cluster.Epoch.Name == "" {
+			continue
+		}
+		err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("the epoch of the claim %s: %w", claim.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/objects"
+)
+
+// Ensure that claims of members that a recovery by hand left out stay, though the status knows of no recovery, and that those of members
+// which the cluster removed go, as they were when that was decided.
+func TestReconcile_recoveredByHand(t *testing.T) {
+	var deleted []string
+	f := start(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		if claim, ok := o.(*corev1.PersistentVolumeClaim); ok {
+			as := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+			if deleted = append(deleted, claim.Name); as == nil || as.UID == nil || as.ResourceVersion == nil {
+				t.Errorf("the claim is deleted whatever it is now: %+v", as)
+			}
+		}
+		return c.Delete(ctx, o, opts...)
+	}}, func(c *v1alpha1.QuorateCluster) { c.Spec.Members = 3 })
+	f.found()
+	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
+	described := f.group.described
+	described.Epoch, described.Members = "1-0a1b2c3d", described.Members[:1]
+	f.must(f.step(6))
+	if len(deleted) > 0 {
+		t.Fatalf("%v went, which may have what the survivor lacks", deleted)
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	for i, epoch := range []string{"1-0a1b2c3d", "0", "0"} {
+		f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: names[i]}, claim))
+		if got := claim.Annotations[objects.AnnotationEpoch]; got != epoch {
+			t.Errorf("%s is of epoch %q, want %q", names[i], got, epoch)
+		}
+	}
+	delete(claim.Annotations, objects.AnnotationUsed) // by hand
+	f.must(f.Update(t.Context(), claim))
+	f.must(f.step(1))
+	if f.group.newest.Name != "1-0a1b2c3d" {
+		t.Errorf("a leader of another epoch than %+v counts", f.group.newest)
+	}
+	c := f.cluster()
+	c.Status = v1alpha1.QuorateClusterStatus{}
+	f.must(f.Status().Update(t.Context(), c))
+	if f.must(f.step(6)); len(deleted) > 0 {
+		t.Errorf("the status was removed, and %v went", deleted)
+	}
+	described.Epoch = "0" // as if the jobs of that epoch had removed them
+	if f.must(f.step(6)); len(deleted) != 2 {
+		t.Errorf("%v went, want those of two members that were removed", deleted)
+	}
+}
+
+// Ensure that the budget stays as it is while no leader answers, whatever the spec wants, and that pods of members which were removed do
+// not stand for voters in it.
+func TestReconcile_budget(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	least := func() int {
+		b := &policyv1.PodDisruptionBudget{}
+		f.must(f.Get(t.Context(), f.key, b))
+		return b.Spec.MinAvailable.IntValue()
+	}
+	described := f.group.described
+	f.group.described = nil
+	c := f.cluster()
+	c.Spec.Members = 1
+	f.must(f.Update(t.Context(), c))
+	f.must(f.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: f.pods()[2].Name, Namespace: "ns"}}))
+	if f.must(f.step(2)); least() != 2 {
+		t.Errorf("%d pods must be there while nobody tells how many vote", least())
+	}
+	f.group.described = described
+	described.Members = described.Members[:1]
+	f.must(f.step(1))
+	var marked corev1.PodList
+	f.must(f.List(t.Context(), &marked, client.MatchingLabels{objects.LabelVoter: "true"}))
+	if least() != 0 || len(marked.Items) != 1 {
+		t.Errorf("%d pods must be there, and %d count", least(), len(marked.Items))
+	}
+}
+
+// Ensure that a loss is another one once the node of a lost voter was ready meanwhile, also if nothing else tells.
+func TestReconcile_lossAgain(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	id := f.loseTwo()
+	if f.must(f.step(1)); f.cluster().Status.QuorumLoss.ID != id {
+		t.Errorf("the same loss has two ids, %s and %s", id, f.cluster().Status.QuorumLoss.ID)
+	}
+	node := &corev1.Node{}
+	f.must(f.Get(t.Context(), client.ObjectKey{Name: "n1"}, node))
+	node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(f.now.Add(-40e9)) // it was ready, and was lost again
+	f.must(f.Status().Update(t.Context(), node))
+	if f.must(f.step(1)); f.cluster().Status.QuorumLoss.ID == id {
+		t.Errorf("a later loss has the id %s, too", id)
+	}
+}
+
+// loseTwo lets two of three voters be on a node that is not ready, and returns the id of the loss that is reported.
+func (f *fixture) loseTwo() string {
+	f.Helper()
+	pods := f.pods()
+	lost := metav1.NewTime(f.now.Add(-60e9))
+	f.must(f.Create(f.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: lost}}}}))
+	for _, pod := range pods[1:] {
+		pod.Spec.NodeName = "n1"
+		f.must(f.Update(f.Context(), &pod))
+	}
+	f.group.described = nil
+	f.group.answers = f.survivor(pods[0].Name, pods)
+	f.must(f.step(1))
+	loss := f.cluster().Status.QuorumLoss
+	if loss == nil {
+		f.Fatalf("no loss is reported: %+v", f.cluster().Status)
+	}
+	return loss.ID
+}
+
+// Ensure that nothing is founded beside pods of another cluster that had the name, such as one that was deleted with its pods orphaned.
+func TestReconcile_former(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "kv-abcd-1", Namespace: "ns", Labels: map[string]string{
+		objects.LabelCluster: "kv", objects.LabelUID: "uid-0"}}}
+	f.must(f.Create(t.Context(), old))
+	f.must(f.step(3))
+	if c := f.cluster(); len(c.Status.Founders) > 0 || !strings.Contains(c.Status.Action, "kv-abcd-1") {
+		t.Errorf("doing %q, founders %v", c.Status.Action, c.Status.Founders)
+	}
+	f.must(f.Delete(t.Context(), old))
+	if f.must(f.step(2)); len(f.cluster().Status.Founders) != 3 {
+		t.Errorf("the pod is gone, and nothing is founded: %q", f.cluster().Status.Action)
+	}
+}

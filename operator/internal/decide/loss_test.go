@@ -1,0 +1,136 @@
+package decide_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/operator/internal/decide"
+)
+
+// Ensure that whatever is lost, put back or said at the wrong moment, no second cluster is founded, no claim is deleted that may hold the
+// only copy of a write, and a consent counts for nothing but the loss that was reported when it was given: majorities are lost and come
+// back while the operator is away, statuses are wiped or older ones put back, claims are deleted, survivors are recovered by hand,
+// consents come late and are taken out.
+func TestNext_randomLoss(t *testing.T) {
+	kinds := map[decide.Kind]int{}
+	for seed := range *seeds / 2 {
+		w := newWorld(uint64(seed)|1<<32, 3+2*(seed%2))
+		var log []string
+		var old []decide.Kept
+		step := func() decide.Action {
+			a := decide.Next(w.observe())
+			kinds[a.Kind]++
+			if a.Kind != decide.Wait {
+				log = append(log, a.String())
+			}
+			if w.rand.IntN(8) > 0 {
+				w.act(a)
+			}
+			w.advance()
+			if w.fault != "" {
+				t.Fatalf("seed %d: %s\n%q", seed, w.fault, log)
+			}
+			return a
+		}
+		for range 60 {
+			step()
+			old = append(old, w.kept)
+		}
+		for range 300 {
+			if w.rand.IntN(5) == 0 {
+				log = append(log, w.harm(old))
+			}
+			if w.rand.IntN(6) == 0 {
+				for range w.rand.IntN(6) { // the operator is away
+					w.advance()
+				}
+			}
+			step()
+			if w.rand.IntN(10) == 0 {
+				old = append(old, w.kept)
+			}
+		}
+		w.lose([4]bool{})
+		w.drain = [4]bool{}
+		last := decide.Action{}
+		for range 600 {
+			switch { // somebody who does as the status says
+			case w.quorum(), w.kept.VoidConsent != nil, w.kept.Recovery != nil && w.kept.Recovery.Failed != "" && w.rand.IntN(9) == 0:
+				w.want.Consent = nil
+			case (w.want.Consent == nil || w.kept.Reported != nil) && (w.kept.Recovery == nil || w.kept.Recovery.Done || w.kept.Recovery.Failed != ""):
+				w.want.Consent = w.kept.Reported
+			}
+			last = step()
+			if loss := decide.LossOf(w.observe()); loss != nil && strings.Contains(last.Why, "whose claim was deleted") {
+				w.pods[loss.Survivor.Member].Leaving = true // what it has was copied
+			}
+		}
+		copies := 0 // of the state, that members have
+		for name := range w.voters {
+			if w.disk[name] && !w.claims[name].Leaving {
+				copies++
+			}
+		}
+		if copies > 0 && (!w.quorum() || w.working() != len(w.voters) || last.Kind != decide.Wait || last.Why != "") {
+			t.Fatalf("seed %d: after calm: %v; voters %v, of which %d work, claims %v, pods %v, kept %+v\n%q", seed, last, sorted(w.voters),
+				w.working(), sorted(w.claims), sorted(w.pods), w.kept, log)
+		}
+	}
+	for _, kind := range []decide.Kind{decide.Recover, decide.StopMembers, decide.RunRecovery, decide.Recovered, decide.RecoverFails,
+		decide.EndRecovery, decide.VoidConsent} {
+		if kinds[kind] == 0 {
+			t.Errorf("no world has seen %s", kind)
+		}
+	}
+}
+
+// harm lets one thing go wrong that may take a majority, and says what.
+func (w *world) harm(old []decide.Kept) string {
+	names := sorted(w.claims)
+	if len(names) == 0 || len(w.ids) == 0 {
+		return ""
+	}
+	n := names[w.rand.IntN(len(names))]
+	switch w.rand.IntN(10) {
+	case 0, 1:
+		lost := [4]bool{}
+		for i := range lost {
+			lost[i] = w.rand.IntN(2) == 0
+		}
+		w.lose(lost)
+		return "nodes are lost"
+	case 2:
+		w.lose([4]bool{})
+		return "all nodes are well"
+	case 3:
+		w.claims[n].Leaving = true
+		return "the claim of " + n + " is deleted"
+	case 4:
+		if p := w.pods[n]; p != nil {
+			p.Leaving = true
+		}
+		return "the pod of " + n + " is deleted"
+	case 5:
+		w.kept, w.meddled = decide.Kept{}, true
+		return "the status is wiped"
+	case 6:
+		w.kept, w.meddled = old[w.rand.IntN(len(old))], true
+		return "an old status is put back"
+	case 7:
+		w.want.Consent = w.kept.Reported
+		return "the reported loss is accepted"
+	case 8:
+		w.want.Consent = nil
+		return "the consent is taken out"
+	}
+	if w.quorum() || w.kept.Recovery != nil && !w.kept.Recovery.Done {
+		return ""
+	}
+	for _, name := range sorted(w.voters) {
+		if w.disk[name] && w.claims[name] != nil && !w.claims[name].Leaving && !w.lost[w.node[name]] {
+			w.recovered(name)
+			return name + " is recovered by hand"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,287 @@
+package decide_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/operator/internal/decide"
+)
+
+// accepts is a consent to the loss that is there, at a revision.
+func accepts(o *decide.Observed, revision int64) *decide.Consent {
+	return &decide.Consent{Revision: revision, Loss: decide.LossOf(o).ID}
+}
+
+// Ensure that a majority that is lost is given up only with a consent to the loss that is reported, once, and that every voter that may
+// come back is waited for.
+func TestNext_quorumLoss(t *testing.T) {
+	consent := func(revision int64) func(o *decide.Observed) {
+		return func(o *decide.Observed) {
+			o.Want.Consent, o.Kept.Reported = accepts(o, revision), accepts(o, 70)
+		}
+	}
+	for _, row := range []struct {
+		name string
+		set  func(o *decide.Observed)
+		kind decide.Kind
+		why  string
+	}{
+		{"without a consent", func(*decide.Observed) {}, decide.Wait, "at revision 70"},
+		{"with one", consent(70), decide.Recover, "m1"},
+		{"with one to a greater loss, as an older one that is applied again", consent(10), decide.Wait, "which is another one"},
+		{"with one to less than is lost", consent(71), decide.Wait, "which is another one"},
+		{"with one that is void", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.VoidConsent = o.Want.Consent
+		}, decide.Wait, "is void: see status.voidConsent"},
+		{"with one that was there before the loss was reported", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.Reported = nil
+		}, decide.VoidConsent, "before this loss was reported"},
+		{"with one to a loss that is not reported", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.Reported.Loss = "another"
+		}, decide.Wait, "reports that first"},
+		{"with one to another loss of the same revision", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Pods[0].Life = "its node was ready meanwhile"
+		}, decide.Wait, "which is another one"},
+		{"the survivor's claim was deleted", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Claims[2].Leaving = true
+		}, decide.Wait, "its data go once its pod stops"},
+		{"a member that an earlier recovery left out answers alone", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Claims[1].Epoch = decide.ParseEpoch("1-abc")
+		}, decide.Wait, "no leader"},
+		{"with another one after one that failed", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.VoidConsent = &decide.Consent{}
+			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Accepted: decide.Consent{Revision: 70}, Failed: "no"}
+		}, decide.Recover, "m1"},
+		{"a voter that is not lost does not answer", func(o *decide.Observed) {
+			consent(70)(o)
+			five := []string{"m1", "m2", "m3", "m4", "m5"}
+			o.Answers[0].Voters, o.Answers[0].Members = five, five
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
+		}, decide.Wait, "[m4] may have more"},
+		{"a survivor of a later term", func(o *decide.Observed) {
+			five := []string{"m1", "m2", "m3", "m4", "m5"}
+			o.Answers[0].Voters, o.Answers[0].Members, o.Answers[0].Term = five, five, 2
+			o.Answers = append(o.Answers, decide.Answer{Member: "m4", Term: 3, Index: 80, Revision: 60, Voters: five, Members: five})
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
+			o.Want.Consent, o.Kept.Reported = accepts(o, 60), accepts(o, 60)
+		}, decide.Recover, "survivor is m4"},
+		{"a lost member answers", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
+		}, decide.Wait, "no leader"},
+		{"no survivor answers", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Answers = nil
+		}, decide.Wait, "no leader"},
+		{"a node was lost a moment ago", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Pods[0].Stuck = time.Second
+		}, decide.Wait, "no leader"},
+		{"a leader is there", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Cluster = three().Cluster
+		}, decide.VoidConsent, "acceptLossAfter 70"},
+		{"a leader is there, and no survivor had as much", func(o *decide.Observed) {
+			consent(1000)(o)
+			o.Cluster = three().Cluster
+		}, decide.VoidConsent, "acceptLossAfter 1000"},
+		{"a leader is there, and the consent is void", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Kept.VoidConsent, o.Cluster = o.Want.Consent, three().Cluster
+		}, decide.CreateClaim, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := three()
+			leaderless(o)
+			row.set(o)
+			if o.Cluster != nil {
+				o.Cluster.Members[0].Active, o.Cluster.Members[0].Silent = false, time.Hour
+			}
+			if a := decide.Next(o); a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
+				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
+			}
+		})
+	}
+}
+
+// Ensure that a recovery which has begun is looked at once more before members stop, and is none any more once a leader answers, the
+// consent is another one, or the survivor is lost, too; and that its command runs once nothing else has the survivor's claim.
+func TestNext_recoveryOff(t *testing.T) {
+	stopped := func(o *decide.Observed) {
+		o.Kept.Recovery.Stopping, o.Answers, o.Pods = true, nil, o.Pods[:2]
+		o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
+	}
+	command := func(p decide.Pod) func(o *decide.Observed) {
+		return func(o *decide.Observed) {
+			stopped(o)
+			p.Member, p.Recovers = "m1", true
+			o.Pods = append(o.Pods, p)
+		}
+	}
+	homeless := command(decide.Pod{Homeless: true, Compares: true, Stuck: time.Minute})
+	for _, row := range []struct {
+		name string
+		set  func(o *decide.Observed)
+		kind decide.Kind
+		why  string
+	}{
+		{"the loss is the same", func(*decide.Observed) {}, decide.StopMembers, "is the one that was accepted"},
+		{"nobody answers at this look", func(o *decide.Observed) { o.Answers = nil }, decide.Wait, "is seen again"},
+		{"a lost voter was back, and is lost again", func(o *decide.Observed) { o.Pods[1].Life = "another" }, decide.RecoverFails,
+			"another one than was accepted"},
+		{"the survivor has more", func(o *decide.Observed) { o.Answers[0].Index++ }, decide.RecoverFails, "another one than was accepted"},
+		{"a leader answers", func(o *decide.Observed) { o.Cluster = three().Cluster }, decide.RecoverFails, "a leader answers again"},
+		{"the consent was taken out", func(o *decide.Observed) { o.Want.Consent = nil }, decide.RecoverFails, "no longer the consent"},
+		{"the consent is another one", func(o *decide.Observed) { o.Want.Consent = &decide.Consent{Revision: 70} }, decide.RecoverFails,
+			"no longer the consent"},
+		{"members stop", func(o *decide.Observed) { o.Kept.Recovery.Stopping, o.Answers = true, nil }, decide.DeletePod, "to stop"},
+		{"members stop, and the survivor's claim was deleted", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Claims[2].Leaving = true, true
+		}, decide.RecoverFails, "the claim of m1 was deleted"},
+		{"members stop, and the survivor's node is lost", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Pods[2].NodeLost, o.Pods[2].Stuck = true, true, time.Minute
+		}, decide.RecoverFails, "the node of m1 is lost, too"},
+		{"all are stopped, and the consent was taken out", func(o *decide.Observed) {
+			stopped(o)
+			o.Want.Consent = nil
+		}, decide.RecoverFails, "no longer the consent"},
+		{"all are stopped but on lost nodes", func(o *decide.Observed) {
+			stopped(o)
+			o.Kept.Recovery.Leaves, o.Kept.Recovery.Compare = append(o.Kept.Recovery.Leaves, "m4"), []string{"m4"}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+		}, decide.RunRecovery, "accepts the loss"},
+		{"another survivor's process may live on a lost node", stopped, decide.Wait, "m2 stops before"},
+		{"another survivor's process may live on a lost node, and its claim need not be compared", func(o *decide.Observed) {
+			stopped(o)
+			o.Want.Uncompared = true
+		}, decide.RunRecovery, "accepts the loss"},
+		{"the survivor's process may live on a lost node", func(o *decide.Observed) {
+			stopped(o)
+			o.Pods = append(o.Pods[:0], decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
+		}, decide.Wait, "m1 stops before"},
+		{"the command runs, and the consent was taken out", func(o *decide.Observed) {
+			command(decide.Pod{Running: true})(o)
+			o.Want.Consent = nil
+		}, decide.Wait, "m1 is recovered"},
+		{"no node takes the command", homeless, decide.Wait, "spec.recovery.withoutComparing"},
+		{"no node takes the command, and the consent was taken out", func(o *decide.Observed) {
+			homeless(o)
+			o.Want.Consent = nil
+		}, decide.RecoverFails, "no longer the consent"},
+		{"no node takes the command, and claims need not be compared", func(o *decide.Observed) {
+			homeless(o)
+			o.Want.Uncompared = true
+		}, decide.EndRecovery, "are not compared"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := three()
+			leaderless(o)
+			o.Want.Consent = accepts(o, 70)
+			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Leaves: []string{"m2", "m3"}, Compare: []string{"m2"},
+				Accepted: *o.Want.Consent}
+			row.set(o)
+			a := decide.Next(o)
+			if a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
+				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
+			}
+			if a.Kind == decide.RunRecovery && (len(a.Recovery.Compare) == 0) != o.Want.Uncompared {
+				t.Errorf("compares %v", a.Recovery.Compare)
+			}
+		})
+	}
+}
+
+// begun is a world with a cluster of three.
+func begun(t *testing.T) *world {
+	w := newWorld(1, 3)
+	for range 40 {
+		w.act(decide.Next(w.observe()))
+		w.advance()
+	}
+	if !w.asWanted() {
+		t.Fatalf("the cluster does not begin: %v", decide.Next(w.observe()))
+	}
+	return w
+}
+
+// loseTwo loses the node of two of three members.
+func (w *world) loseTwo() (lost []string, survivor string) {
+	names := sorted(w.voters)
+	for _, name := range names[:2] {
+		w.node[name] = 0
+	}
+	w.node[names[2]] = 1
+	w.lose([4]bool{true})
+	return names[:2], names[2]
+}
+
+// Ensure that a consent that was not needed, since the nodes came back, is none to the next loss, and that another one is.
+func TestNext_consentOfFormerLoss(t *testing.T) {
+	w := begun(t)
+	w.loseTwo()
+	steps := func(times int) {
+		for range times {
+			w.act(decide.Next(w.observe()))
+			w.advance()
+		}
+	}
+	steps(2)
+	consent := *w.kept.Reported
+	w.want.Consent = &consent
+	w.lose([4]bool{}) // before the operator has looked
+	steps(10)
+	w.loseTwo()
+	steps(10)
+	if w.kept.Recovery != nil || len(w.voters) != 3 || w.kept.VoidConsent == nil || *w.kept.VoidConsent != consent {
+		t.Fatalf("recovered by a former consent: %+v, voters %v, void %v", w.kept.Recovery, w.voters, w.kept.VoidConsent)
+	}
+	o := w.observe()
+	again := decide.LossOf(o).Consent()
+	w.want.Consent = &again
+	steps(200)
+	if w.kept.Recovery == nil || !w.kept.Recovery.Done || w.working() != 3 || w.fault != "" {
+		t.Errorf("with a consent to this loss: %+v, %d work; %s", w.kept.Recovery, w.working(), w.fault)
+	}
+}
+
+// Ensure that a recovery stops all members, runs the command once, and is carried on from wherever the operator died; members that it
+// leaves out stay stopped, and keep their claims.
+func TestNext_recovery(t *testing.T) {
+	w := begun(t)
+	lost, survivor := w.loseTwo()
+	if a := decide.Next(w.observe()); a.Kind != decide.Wait {
+		t.Fatalf("without a consent: %v", a)
+	}
+	w.report()
+	w.want.Consent = w.kept.Reported
+	for range 200 {
+		a := decide.Next(w.observe())
+		for range w.rand.IntN(3) { // the operator dies before it, or does it twice
+			if w.observe(); decide.Next(w.observe()).String() == a.String() {
+				w.act(a)
+			}
+		}
+		w.advance()
+		if w.fault != "" {
+			t.Fatal(w.fault)
+		}
+	}
+	if len(w.voters) != 3 || w.working() != 3 || !w.voters[survivor] || !w.kept.Recovery.Done {
+		t.Errorf("voters %v, of which %d work, recovery %+v", w.voters, w.working(), w.kept.Recovery)
+	}
+	for _, name := range lost {
+		if w.claims[name] == nil || w.voters[name] || w.pods[name] != nil && !w.pods[name].Leaving {
+			t.Errorf("%s: its claim is gone, or it runs", name)
+		}
+	}
+}
