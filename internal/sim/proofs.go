@@ -126,7 +126,8 @@ func (p *prover) prove(op *attempt.Op) {
 	to, _ := b.delay(h.run.Now(), at)
 	h.after(to, func() {
 		epoch := uint64(h.proc.Data.Identity.Epoch.Number)
-		c, err := fetch.Recent(context.Background(), store, clusterID, epoch, op.After(), op.Most(), 0)
+		c, err := fetch.Recent(context.Background(), store, fetch.Window{Cluster: clusterID, Epoch: epoch, Most: op.Most(),
+			From: op.After(), Known: op.Known})
 		if err != nil {
 			end(nil, err)
 			return

@@ -1,6 +1,7 @@
 package prover
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -29,13 +30,16 @@ func hasBase(c *backup.Catalog, base backup.Hash) bool {
 	return slices.ContainsFunc(c.Bases, func(b backup.Base) bool { return b.Hash == base })
 }
 
-// between leaves the bases in a catalog that members made, from the one after which bases are to be compared on (or from the
-// first one, if that is gone) up to the first one of the list.
+// between leaves the bases in a catalog that are to be compared: from the one after which they are (or from the first one, if
+// that is gone) up to the first one of the list. Both are of members.
 func between(c *backup.Catalog, l *listing, known func(backup.Hash) bool) {
-	bases := slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return !known(b.Hash) })
-	at := slices.IndexFunc(bases, func(b backup.Base) bool { return b.Hash == l.after })
-	first := slices.IndexFunc(bases, func(b backup.Base) bool { return hasBase(l.catalog, b.Hash) })
-	c.Bases = bases[min(max(at, 0), first+1) : first+1]
+	made := func(b backup.Base) bool { return known(b.Hash) }
+	first := 1 + slices.IndexFunc(c.Bases, func(b backup.Base) bool { return made(b) && hasBase(l.catalog, b.Hash) })
+	at := slices.IndexFunc(c.Bases, func(b backup.Base) bool { return b.Hash == l.after })
+	if at < 0 {
+		at = max(0, slices.IndexFunc(c.Bases, made))
+	}
+	c.Bases = c.Bases[min(at, first):first]
 }
 
 // add adds what was found of bases of which the last one is where the next part of the proof begins.
@@ -47,7 +51,9 @@ func (l *listing) add(found *prove.Proof, last backup.Hash) {
 	l.before.Bases += found.Bases
 	l.before.Entries += found.Entries
 	l.before.Left += found.Left
-	l.before.Damaged = append(l.before.Damaged, found.Damaged...)
+	l.before.Apart += found.Apart
+	l.before.Unknown += found.Unknown
+	l.before.Add(errors.Join(found.Damaged...))
 }
 
 // complete adds what was found of the bases before to the proof of the end.
@@ -55,7 +61,11 @@ func (l *listing) complete(found *prove.Proof) *prove.Proof {
 	found.Bases += l.before.Bases
 	found.Entries += l.before.Entries
 	found.Left += l.before.Left
-	found.Damaged = append(slices.Clip(l.before.Damaged), found.Damaged...)
+	found.Apart += l.before.Apart
+	found.Unknown += l.before.Unknown
+	damaged := found.Damaged
+	found.Damaged = slices.Clip(l.before.Damaged)
+	found.Add(errors.Join(damaged...))
 	if l.stays {
 		found.Base = l.before.Base
 	}

@@ -206,8 +206,9 @@ func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) 
 	l := &listing{after: op.After()}
 	for round := 1; ; round++ {
 		l.catalog = nil // there is memory for one
-		l.catalog, err = fetch.Recent(ctx, store, p.options.Cluster, p.options.Epoch, l.after, op.Most(),
-			p.options.NameBytes/nameTimes)
+		w := fetch.Window{Cluster: p.options.Cluster, Epoch: p.options.Epoch, Most: op.Most(), From: l.after, Known: op.Known,
+			Memory: p.options.NameBytes / nameTimes}
+		l.catalog, err = fetch.Recent(ctx, store, w)
 		switch {
 		case err != nil:
 			return nil, err
@@ -216,7 +217,7 @@ func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) 
 		case l.after == (backup.Hash{}) || hasBase(l.catalog, l.after):
 			return l, nil
 		}
-		marks, err := fetch.Marks(ctx, store, p.options.Cluster, p.options.Epoch, op.Most())
+		marks, err := fetch.Marks(ctx, store, w)
 		if err != nil {
 			return nil, err
 		}
@@ -242,10 +243,10 @@ func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) 
 // compare compares the bases of a catalog.
 func (p *Prover) compare(ctx context.Context, op *attempt.Op, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
 	p.worked = p.options.Clock.Now()
-	begin := &c.Bases[0]
+	var before *backup.Base
 	log := func(from, to *backup.Base) (segments []backup.Stored, short bool, err error) {
-		segments, short, err = fetch.Between(ctx, store, begin, from, to, p.options.NameBytes/nameTimes)
-		begin = from
+		segments, short, err = fetch.Between(ctx, store, before, from, to, p.options.NameBytes/nameTimes)
+		before = from
 		n := len(segments)
 		segments = slices.DeleteFunc(segments, func(s backup.Stored) bool { return s.Size > p.options.ObjectBytes })
 		return segments, short || len(segments) < n, err
