@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/kernel"
@@ -39,6 +40,8 @@ type buckets struct {
 	rules *rand.Rand // of retention and of what is damaged
 	// hostile says that somebody else can write to the places, and spoils what is there.
 	hostile bool
+	// nameBytes is the memory of a proof for names. In some worlds there is too little for all names since the last proof.
+	nameBytes int64
 	// seals says that policies have recipients.
 	seals   bool
 	sealing seals
@@ -73,6 +76,9 @@ func newBuckets(r *run, seed uint64) *buckets {
 	}
 	b.hostile = dice.Chance(b.rules, 0.3)
 	b.seals = dice.Chance(b.rules, 0.35)
+	if names := dice.Stream(seed, streamNames); dice.Chance(names, 0.5) {
+		b.nameBytes = survey.NameTimes * nameBytes * dice.Pick(names, int64(4), 10, 25)
+	}
 	right := kernel.Clock{Rate: 1}
 	for i := range b.all {
 		b.all[i] = &bucket{run: r, url: fmt.Sprintf("file:///%d", i), taken: map[string]time.Duration{},
@@ -106,6 +112,9 @@ func (b *buckets) at(url string) *bucket {
 	}
 	return nil
 }
+
+// nameBytes is what the name of a segment takes in memory.
+const nameBytes = 128
 
 // delay draws how long an operation takes until its effect, and how long its answer takes.
 func (b *buckets) delay(now time.Duration, at *bucket) (effect, answer time.Duration) {

@@ -191,7 +191,8 @@ func (b *bucket) judgeOlder(gone *backup.BaseName, report func(string, ...any)) 
 	later := map[int64]bool{}
 	for i := range c.Bases {
 		n := &c.Bases[i].BaseName
-		switch reported := b.run.suite.Backups().Reported(n.Hash); {
+		// The member that ships counts its own newest base before it has reported it.
+		switch reported := b.run.suite.Backups().Reported(n.Hash) || i == len(c.Bases)-1; {
 		case lacks(n.Hash) || !reported:
 		case day(n) == day(gone) && n.Index > gone.Index:
 			return // another one is the last of the day

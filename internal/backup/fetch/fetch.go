@@ -22,6 +22,7 @@ import (
 type DamageError struct {
 	Name string
 	Err  error
+	Of   string // the base that was read, if Name is that of one of its files
 }
 
 func (e *DamageError) Error() string { return fmt.Sprintf("object %s: %v", e.Name, e.Err) }
@@ -181,7 +182,7 @@ func twice(try func() error) error {
 func read(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, to io.Writer) (err error) {
 	body, err := store.Get(ctx, name, 0, -1)
 	if errors.Is(err, objects.ErrNotFound) || errors.Is(err, objects.ErrForeign) {
-		return &DamageError{name, err}
+		return &DamageError{Name: name, Err: err}
 	}
 	if err != nil {
 		return err
@@ -194,9 +195,9 @@ func read(ctx context.Context, store objects.Store, name string, hash backup.Has
 	case err != nil:
 		return err
 	case n > most:
-		return &DamageError{name, fmt.Errorf("%w: more than %d bytes", backup.ErrDamaged, most)}
+		return &DamageError{Name: name, Err: fmt.Errorf("%w: more than %d bytes", backup.ErrDamaged, most)}
 	case backup.Hash(sum.Sum(nil)) != hash:
-		return &DamageError{name, fmt.Errorf("%w: its bytes have another sum", backup.ErrDamaged)}
+		return &DamageError{Name: name, Err: fmt.Errorf("%w: its bytes have another sum", backup.ErrDamaged)}
 	}
 	return nil
 }

@@ -142,6 +142,7 @@ type run struct {
 	differs bool // a base has other contents
 	first   bool // no base was proven before
 	passes  bool // no base was left out so far
+	told    bool // why the log does not lead to the base that is looked at: a note, or damage
 	doubted bool // the base at which the log that is looked at begins is of another state than the log before it
 
 	state  *opened // nil: none is open
@@ -202,7 +203,7 @@ func (r *run) compare(bases []backup.Base) error {
 			return err
 		}
 		if r.state == nil {
-			if short {
+			if short || r.catalog.Cut && !r.told {
 				r.proof.Left++
 				r.passes = false
 			}
@@ -277,6 +278,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 	} else {
 		err = r.extend(target)
 	}
+	r.told = from.Epoch != to.Epoch
 	whole := !short && !r.catalog.Cut && from.Epoch == to.Epoch // else a part is left out, or was lost by a recovery
 	switch unreachable := (*backup.UnreachableError)(nil); {
 	case err == nil && r.state.At.Point == to.Point:
@@ -289,6 +291,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 		}
 	case errors.As(err, &unreachable) && !damaged(err): // a gap
 		removed := r.removed(unreachable)
+		r.told = r.told || removed
 		r.passes, err = r.passes && (r.first || removed), nil
 		switch {
 		case !whole || removed:
@@ -299,6 +302,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 		}
 		r.doubted = false
 	default:
+		r.told = true
 		r.passes, err = false, r.noted(err)
 	}
 	return errors.Join(err, r.drop())

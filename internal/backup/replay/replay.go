@@ -206,6 +206,9 @@ func (r *replaying) base() error {
 	}
 	r.progress.OfBytes = m.SizeBytes() + r.plan.LogBytes()
 	if err := r.download(m); err != nil {
+		if found := (*fetch.DamageError)(nil); errors.As(err, &found) {
+			found.Of = name
+		}
 		return damage(r.plan.Base.Hash, name, err)
 	}
 	if r.state.store, err = r.OpenEngine(r.Dir); err != nil {

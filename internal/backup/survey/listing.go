@@ -1,22 +1,12 @@
-package prover
+package survey
 
 import (
 	"errors"
 	"slices"
 
 	"github.com/quorate/quorate/internal/backup"
-	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 )
-
-// mostRounds bounds how often bases are compared before the list of the end has the last one of them: the cluster ships on.
-const mostRounds = 4
-
-// nameTimes is how many times the bytes of a list of names a proof holds: plans, and what finds them, are made of it.
-const nameTimes = 4
-
-// EnoughNameBytes is what Options.NameBytes needs for the names between two bases, and those after the newest one.
-const EnoughNameBytes = nameTimes * fetch.LeastNameBytes
 
 // listing is what a member lists of a place for a proof, and what it has found of the bases before that.
 type listing struct {
