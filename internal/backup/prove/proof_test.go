@@ -132,3 +132,28 @@ func TestCompare_damagedBase(t *testing.T) {
 		t.Errorf("got %+v, %v, of %d bases", p, err, len(all.Bases))
 	}
 }
+
+// Ensure that of two bases of the same entry, as two members make that ship at once, each is compared with the log, once.
+func TestRun_twins(t *testing.T) {
+	s := ships(t)
+	c := s.catalog()
+	last := c.Bases[len(c.Bases)-1]
+	content, _ := s.place.Bytes(last.String())
+	m, err := backup.OpenManifest(&last.BaseName, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Member++
+	name, content := m.Encode()
+	s.put(name.String(), content)
+	o := s.options()
+	for _, row := range []struct {
+		after backup.Hash
+		bases int
+	}{{backup.Hash{}, 2}, {c.Bases[0].Hash, len(c.Bases)}, {last.Hash, 0}, {name.Hash, 0}} {
+		o.After = row.after
+		if p, err := s.prove(o); err != nil || p.Bases != row.bases || p.Base.Index != last.Index || p.Apart > 0 {
+			t.Errorf("after %v: got %+v, %v", row.after, p, err)
+		}
+	}
+}

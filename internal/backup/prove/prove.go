@@ -164,30 +164,32 @@ func (r *run) bases() ([]backup.Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before []backup.Base
-	first := -1
+	var before, twins []backup.Base
+	first, done := -1, plan.Base.Hash == r.After
 	for i := range r.catalog.Bases {
 		b := &r.catalog.Bases[i]
-		if b.Index > plan.Base.Index {
-			r.proof.Apart++ // nothing leads on from it
+		switch {
+		case b.Index > plan.Base.Index: // nothing leads on from it
+			r.proof.Apart++
+		case b.Hash == plan.Base.Hash:
+		case b.Index == plan.Base.Index: // another member made it
+			twins, done = append(twins, *b), done || b.Hash == r.After
+		default:
+			if b.Hash == r.After {
+				first = len(before)
+			}
+			before = append(before, *b)
 		}
-		if b.Index >= plan.Base.Index {
-			continue
-		}
-		if b.Hash == r.After {
-			first = len(before)
-		}
-		before = append(before, *b)
 	}
 	switch {
-	case plan.Base.Hash == r.After:
-		before = nil
+	case done:
+		before, twins = nil, nil
 	case first >= 0:
 		before = before[first:]
 	case r.After == (backup.Hash{}):
 		r.first, before = true, before[max(len(before)-1, 0):]
 	}
-	return append(before, plan.Base), nil
+	return append(append(before, twins...), plan.Base), nil
 }
 
 // compare compares each base with the replay from the one before it. At its end r.state, if there is one, is that of the last
