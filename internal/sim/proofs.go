@@ -114,6 +114,7 @@ func (p *prover) prove(op *attempt.Op) {
 	atOnce := func(context.Context, time.Duration) error { return nil }
 	p.found, p.spoiled, p.cut = nil, false, false
 	look := survey.New(survey.Options{Cluster: clusterID, Epoch: uint64(h.proc.Data.Identity.Epoch.Number), Op: op,
+		Row:       func() *kv.BackupRow { return h.proc.Data.Machine.Backup() },
 		Store:     retry.New(at, retry.Policy{Attempts: 6, First: 1, Most: 1}, atOnce, b.rules.Float64),
 		NameBytes: b.nameBytes, Part: p.part, Faults: h.run.broken.Surveys})
 	end := func(found *prove.Proof, err error) {

@@ -47,17 +47,19 @@ func Begin(f *Found) Start {
 	for i := range f.Secrets {
 		sets[f.Secrets[i].Set()] = &f.Secrets[i]
 	}
-	own := func(p backup.Point, set backup.Set) (mine, known bool) {
-		sum, known := f.Own(p.Index)
+	// own reports whether a state is of the member's own chain, or may be, since the member does not know what it was then.
+	own := func(p backup.Point, set backup.Set) (is, may bool) {
 		secret := sets[set]
-		if known = known && secret != nil; !known {
+		if secret == nil {
 			return false, false
 		}
-		return secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p, true
+		sum, known := f.Own(p.Index)
+		is = known && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
+		return is, is || !known
 	}
 	mine := func(p backup.Point, set backup.Set) bool {
-		mine, _ := own(p, set)
-		return mine
+		is, _ := own(p, set)
+		return is
 	}
 	c := f.believed(f.Now + ahead)
 	var best Start
@@ -81,10 +83,14 @@ func Begin(f *Found) Start {
 	if best.Base != nil || best.Continue != nil {
 		return best
 	}
-	return Start{Applied: f.Applied, Lost: f.end(func(p backup.Point, set backup.Set) bool {
-		mine, known := own(p, set)
-		return known && !mine
-	})}
+	lost := f.end(func(p backup.Point, set backup.Set) bool {
+		_, may := own(p, set)
+		return may
+	})
+	if lost >= f.Applied { // the member is behind the place: all that it does not give is there
+		lost = 0
+	}
+	return Start{Applied: f.Applied, Lost: lost}
 }
 
 // behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads
@@ -98,20 +104,20 @@ func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set
 	return best
 }
 
-// end is the last entry that can be restored, of the history of this member as far as it knows: other is true of states that it
+// end is the last entry that can be restored, of the history of this member as far as it knows: may is false of states that it
 // never had, as after all volumes were rolled back. It may be of a member whose clock is far ahead of this one's, which is not
 // continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more. A state that members reported
 // was there, whatever the list has: it may be cut, or be the list of a place from which somebody removed objects.
-func (f *Found) end(other func(backup.Point, backup.Set) bool) consensus.Index {
+func (f *Found) end(may func(backup.Point, backup.Set) bool) consensus.Index {
 	c, end := f.believed(math.MaxInt64), min(f.Restorable, f.Applied)
 	for i := range c.Bases {
 		base := &c.Bases[i]
-		if other(base.Point, base.Set) {
+		if !may(base.Point, base.Set) {
 			continue
 		}
 		end = max(end, base.Index)
 		for _, segment := range c.LeadOn(base) {
-			if !other(segment.End, segment.Set) {
+			if may(segment.End, segment.Set) {
 				end = max(end, segment.End.Index)
 			}
 		}

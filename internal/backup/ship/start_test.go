@@ -102,7 +102,7 @@ func TestBegin_cut(t *testing.T) {
 	}
 	// Of names that may all be made up, those after what members reported make no gap smaller than it is.
 	c.Segments = []backup.Stored{segment(41, 60, 7), segment(61, 100, 7)}
-	for restorable, lost := range map[consensus.Index]consensus.Index{0: 10, 55: 55, 70: 70, 100: 100} {
+	for restorable, lost := range map[consensus.Index]consensus.Index{0: 10, 55: 55, 70: 70, 99: 99, 100: 0} {
 		forged := *found
 		forged.Own, forged.Restorable = func(consensus.Index) (uint64, bool) { return 0, false }, restorable
 		if at := ship.Begin(&forged); at.Applied != 100 || at.Lost != lost {
@@ -120,6 +120,8 @@ func TestBegin_lost(t *testing.T) {
 			End: backup.Point{Index: end, Sum: uint64(end) + after}, Hash: backup.Hash{byte(end)}}}
 	}
 	base := backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 50, Sum: 50}}}
+	sealedBase := base
+	sealedBase.Index, sealedBase.Set = 99, 5
 	otherBase := backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 94, Sum: 95}}}
 	for name, row := range map[string]struct {
 		bases            []backup.Base
@@ -128,11 +130,13 @@ func TestBegin_lost(t *testing.T) {
 	}{
 		"nothing is there":      {nil, nil, 90, 90},
 		"it was never there":    {nil, nil, 0, 0},
-		"the member is behind":  {nil, nil, 150, 100},
+		"the member is behind":  {nil, nil, 150, 0},
+		"all is there":          {nil, nil, 100, 0},
 		"the end is gone":       {[]backup.Base{base}, []backup.Stored{segment(51, 60, 0, 0)}, 70, 70},
 		"it was not reported":   {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 75},
 		"it was given up":       {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0), segment(76, 90, 0, 1), segment(91, 99, 1, 1)}, 70, 75},
 		"a base was given up":   {[]backup.Base{base, otherBase}, []backup.Stored{segment(51, 75, 0, 0), segment(95, 99, 1, 1)}, 70, 75},
+		"of no set of its own":  {[]backup.Base{base, sealedBase}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 75},
 		"as far as it is known": {[]backup.Base{base}, []backup.Stored{segment(51, 79, 0, 1)}, 70, 79},
 	} {
 		c := &backup.Catalog{Cluster: cluster, Bases: row.bases, Segments: row.segments}

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	Cluster consensus.ClusterID
 	Epoch   uint64      // of the cluster
 	Op      *attempt.Op // that the look is for
+	// Row returns the row of the backup as it is now.
+	Row func() *kv.BackupRow
 	// ObjectBytes is the memory for reading a manifest or a segment, one at a time; zero: what their forms allow.
 	ObjectBytes int64
 	// NameBytes is the memory for the names of the objects at the place, and for what is made of them; zero: EnoughNameBytes.
@@ -220,7 +223,9 @@ func (s *Survey) settles(proof *prove.Proof, err error) error {
 // settle leaves out what is missing because retention removed it, by its last note: a proof may take longer than what it reads
 // is kept.
 func (s *Survey) settle(ctx context.Context) error {
-	marks, err := fetch.Marks(ctx, s.Store, s.window)
+	w := s.window
+	w.Most = (&attempt.Op{Row: s.Row()}).Most() // notes are of later entries than there were when the look began
+	marks, err := fetch.Marks(ctx, s.Store, w)
 	switch {
 	case err != nil:
 		return err

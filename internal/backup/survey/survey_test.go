@@ -25,7 +25,8 @@ type world struct {
 	t     *testing.T
 	place *objectstest.Place
 	heads []backup.Head
-	row   kv.BackupRow
+	row   kv.BackupRow  // when the look begins
+	now   *kv.BackupRow // at its end
 	o     survey.Options
 }
 
@@ -44,7 +45,9 @@ func newWorld(t *testing.T) *world {
 	last := w.heads[len(w.heads)-1]
 	w.row.Progress.Restorable, w.row.Progress.Sum = kv.BackupPoint{Index: uint64(last.Index)}, last.Sum
 	w.row.Proofs.Proven.Base = w.row.Known[0].Hash
-	w.o = survey.Options{Store: w.place, Cluster: backuptest.Cluster, Op: &attempt.Op{Row: &w.row}, Part: w.part}
+	w.now = &w.row
+	w.o = survey.Options{Store: w.place, Cluster: backuptest.Cluster, Op: &attempt.Op{Row: &w.row}, Part: w.part,
+		Row: func() *kv.BackupRow { return w.now }}
 	return w
 }
 
@@ -114,6 +117,20 @@ func TestSurvey_prunedMeanwhile(t *testing.T) {
 	p, err = w.look(func() { w.place.Remove(gone) })
 	if err != nil || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), gone) {
 		t.Errorf("a base that is to be kept is gone: got %+v, %v", p, err)
+	}
+
+	// All that was there when the look began is gone.
+	w = newWorld(t)
+	c = w.catalog()
+	later := backup.Base{BaseName: backup.BaseName{Point: backup.Point{Index: w.heads[len(w.heads)-1].Index + 100}}}
+	p, err = w.look(func() {
+		w.prune(c, &later)
+		now := w.row
+		now.Progress.Restorable.Index = uint64(later.Index) + 1
+		w.now = &now
+	})
+	if err == nil || prove.Verdict(err) || !strings.Contains(err.Error(), "retention removed what was read") {
+		t.Errorf("nothing is left of what was listed: got %+v, %v", p, err)
 	}
 }
 

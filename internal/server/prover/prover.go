@@ -182,7 +182,7 @@ func (p *Prover) look(ctx context.Context, op *attempt.Op) (*prove.Proof, error)
 	}}
 	p.worked = p.options.Clock.Now()
 	look := survey.New(survey.Options{Store: store, Cluster: p.options.Cluster, Epoch: p.options.Epoch, Op: op,
-		ObjectBytes: p.options.ObjectBytes, NameBytes: p.options.NameBytes, Part: func(
+		Row: p.options.Row, ObjectBytes: p.options.ObjectBytes, NameBytes: p.options.NameBytes, Part: func(
 			ctx context.Context, run func(context.Context, prove.Options) (*prove.Proof, error),
 		) (*prove.Proof, error) {
 			return p.guarded(ctx, op, run)
