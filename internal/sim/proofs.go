@@ -190,7 +190,8 @@ func (p *prover) judge(op *attempt.Op) {
 			fmt.Sprintf(format, args...)))
 	}
 	b := p.h.run.buckets
-	if at := b.at(row.Policy.Place); (proof.Failed || proof.Damaged > 0) && !at.touched && !b.late {
+	at := b.at(row.Policy.Place)
+	if (proof.Failed || proof.Damaged > 0 && !at.forged) && !at.touched && !b.late {
 		report("nobody has damaged anything there")
 	}
 	if !proof.Proven {
@@ -207,7 +208,7 @@ func (p *prover) judge(op *attempt.Op) {
 	case p.cut:
 		report("nothing that is whole leads there")
 	}
-	if want, known := b.at(row.Policy.Place).between(op); known && p.found.Bases+p.found.Left+p.found.Apart < want {
+	if want, known := at.between(op); known && p.found.Bases+p.found.Left+p.found.Apart < want {
 		report("%d bases were to be compared, and %d were, and %d and %d left out", want, p.found.Bases, p.found.Left,
 			p.found.Apart)
 	}

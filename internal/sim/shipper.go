@@ -194,7 +194,9 @@ func (s *shipper) open(op *turns.Op) {
 		epoch := uint64(s.h.proc.Data.Identity.Epoch.Number)
 		row := s.h.proc.Data.Machine.Backup()
 		catalog, err := fetch.Recent(context.Background(), s.at, fetch.Window{Cluster: clusterID, Epoch: epoch,
-			Most: applied.Index, Known: func(h backup.Hash) bool { return row.Knows(h) }})
+			Most: applied.Index, Known: func(h backup.Hash) bool {
+				return row.Knows(h) && !s.h.run.broken.Ships.Believes
+			}})
 		return func() { opened(catalog, err) }
 	})
 }

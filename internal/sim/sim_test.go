@@ -248,6 +248,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"ship-to-former":        {Members: 3, Nemesis: "backup,transfer", Seed: 2},
 		"prove-one-look":        {Members: 3, Nemesis: "backup,transfer", Duration: 20 * time.Second, Seed: 28854001},
 		"prove-lost":            {Members: 3, Nemesis: "backup,transfer", Seed: 28890031},
+		"ship-believes":         {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 28930081},
 		"prove-skips":           {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 28875040},
 		"lossy-watch":           {Nemesis: "none"},
 	}

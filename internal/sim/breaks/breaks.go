@@ -231,6 +231,8 @@ var others = []Break{
 		set: func(b *Set) { b.Proves.OneLook = true }},
 	{Name: "prove-lost", About: "a backup is called proven though its end is gone", Law: "backup", With: "--nemesis backup",
 		set: func(b *Set) { b.Proves.Lost = true }},
+	{Name: "ship-believes", About: "names of bases that somebody made up count as those of members", Law: "backup",
+		With: "--nemesis backup", set: func(b *Set) { b.Ships.Believes = true }},
 	{Name: "prove-skips", About: "bases that are no more in a member's list count as compared", Law: "backup",
 		With: "--nemesis backup", set: func(b *Set) { b.Surveys.Skips = true }},
 	{Name: "lossy-watch", About: "a watcher loses events", Law: "watch",
