@@ -47,15 +47,16 @@ func Begin(f *Found) Start {
 	for i := range f.Secrets {
 		sets[f.Secrets[i].Set()] = &f.Secrets[i]
 	}
-	// own reports whether a state is of the member's own chain, or may be, since the member does not know what it was then.
+	// own reports whether a state is of the member's own chain, or may be: the member does not know what it was then, or by
+	// which secret the state is named, as at a place to which the backup returns.
 	own := func(p backup.Point, set backup.Set) (is, may bool) {
 		secret := sets[set]
-		if secret == nil {
-			return false, false
-		}
 		sum, known := f.Own(p.Index)
-		is = known && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
-		return is, is || !known
+		if known = known && secret != nil; !known {
+			return false, true
+		}
+		is = secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
+		return is, is
 	}
 	mine := func(p backup.Point, set backup.Set) bool {
 		is, _ := own(p, set)
@@ -87,7 +88,7 @@ func Begin(f *Found) Start {
 		_, may := own(p, set)
 		return may
 	})
-	if lost >= f.Applied { // the member is behind the place: all that it does not give is there
+	if f.Restorable >= f.Applied { // the member is behind what was reported: all that it does not give was there
 		lost = 0
 	}
 	return Start{Applied: f.Applied, Lost: lost}

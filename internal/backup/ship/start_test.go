@@ -136,7 +136,7 @@ func TestBegin_lost(t *testing.T) {
 		"it was not reported":   {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 75},
 		"it was given up":       {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0), segment(76, 90, 0, 1), segment(91, 99, 1, 1)}, 70, 75},
 		"a base was given up":   {[]backup.Base{base, otherBase}, []backup.Stored{segment(51, 75, 0, 0), segment(95, 99, 1, 1)}, 70, 75},
-		"of no set of its own":  {[]backup.Base{base, sealedBase}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 75},
+		"of a set of before":    {[]backup.Base{base, sealedBase}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 99},
 		"as far as it is known": {[]backup.Base{base}, []backup.Stored{segment(51, 79, 0, 1)}, 70, 79},
 	} {
 		c := &backup.Catalog{Cluster: cluster, Bases: row.bases, Segments: row.segments}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/consensus"
 )
 
 // listing is what a member lists of a place for a proof, and what it has found of the bases before that.
@@ -60,4 +61,21 @@ func (l *listing) complete(found *prove.Proof) *prove.Proof {
 		found.Base = l.before.Base
 	}
 	return found
+}
+
+// bound bounds what the last note of retention in a catalog says. Somebody else may have put it: of the last two bases that
+// members made the log stays, whatever it says.
+func bound(c *backup.Catalog, known func(backup.Hash) bool) {
+	if c.Kept == nil {
+		return
+	}
+	last := [2]consensus.Index{} // of the last two bases
+	for i := range c.Bases {
+		if b := &c.Bases[i]; known(b.Hash) {
+			last = [2]consensus.Index{last[1], b.Index}
+		}
+	}
+	kept := *c.Kept
+	kept.Floor = min(kept.Floor, last[0])
+	c.Kept = &kept
 }

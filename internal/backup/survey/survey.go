@@ -99,10 +99,11 @@ func (s *Survey) look(ctx context.Context) (err error) {
 	l.catalog = nil // there is memory for one
 	s.window = fetch.Window{Cluster: s.Cluster, Epoch: s.Epoch, Most: s.Op.Most(), From: l.after, Known: s.Op.Known,
 		Memory: s.NameBytes / NameTimes}
-	l.catalog, err = fetch.Recent(ctx, s.Store, s.window)
-	switch {
-	case err != nil:
+	if l.catalog, err = fetch.Recent(ctx, s.Store, s.window); err != nil {
 		return err
+	}
+	bound(l.catalog, s.Op.Known)
+	switch {
 	case l.catalog.Cut && len(l.catalog.Bases) == 0:
 		return fmt.Errorf("%w (this member listed %d, for more raise its --memory)", ErrCut, len(l.catalog.Segments))
 	case l.after == (backup.Hash{}) || hasBase(l.catalog, l.after):
@@ -121,6 +122,7 @@ func (s *Survey) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	bound(marks, s.Op.Known)
 	between(marks, l, s.Op.Known)
 	n := len(marks.Bases)
 	if n < 2 {
@@ -223,15 +225,16 @@ func (s *Survey) settles(proof *prove.Proof, err error) error {
 // settle leaves out what is missing because retention removed it, by its last note: a proof may take longer than what it reads
 // is kept.
 func (s *Survey) settle(ctx context.Context) error {
-	w := s.window
-	w.Most = (&attempt.Op{Row: s.Row()}).Most() // notes are of later entries than there were when the look began
+	now, w := &attempt.Op{Row: s.Row()}, s.window
+	w.Most, w.Known = now.Most(), now.Known // notes are of later entries than there were when the look began
 	marks, err := fetch.Marks(ctx, s.Store, w)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case marks.Kept == nil:
+	}
+	if marks.Kept == nil {
 		return s.err
 	}
+	bound(marks, now.Known)
 	removed := func(part error) bool { return removedBelow(part, marks.Kept.Floor) }
 	if s.err != nil {
 		if slices.ContainsFunc(fetch.Parts(s.err), removed) { // the text is no cause: it would be a verdict

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/backup/survey"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -126,11 +128,40 @@ func TestSurvey_prunedMeanwhile(t *testing.T) {
 	p, err = w.look(func() {
 		w.prune(c, &later)
 		now := w.row
+		for i := range 2 { // what is there now
+			base := backup.BaseName{Cluster: backuptest.Cluster, Point: backup.Point{Index: later.Index + consensus.Index(i)},
+				Hash: backup.Hash{byte(i + 1)}}
+			w.put(base.String(), "")
+			now.Known = append(slices.Clone(now.Known), kv.BackupBase{Index: uint64(base.Index), Hash: base.Hash})
+		}
 		now.Progress.Restorable.Index = uint64(later.Index) + 1
 		w.now = &now
 	})
 	if err == nil || prove.Verdict(err) || !strings.Contains(err.Error(), "retention removed what was read") {
 		t.Errorf("nothing is left of what was listed: got %+v, %v", p, err)
+	}
+}
+
+// Ensure that a note of retention which somebody else put explains no hole behind the last but one base: that log stays.
+func TestSurvey_forgedNote(t *testing.T) {
+	w := newWorld(t)
+	c := w.catalog()
+	n := len(c.Bases)
+	note := backup.Kept{Cluster: backup.Hex(backuptest.Cluster), Floor: w.heads[len(w.heads)-1].Index, Rule: "1h"}
+	name, content := note.Encode()
+	w.put(name.String(), string(content))
+	for _, s := range c.Segments {
+		if s.End.Index == c.Bases[n-1].Index-3 {
+			w.place.Remove(s.String())
+		}
+	}
+	p, err := w.look(func() {})
+	if err != nil || len(p.Damaged) != 1 || p.Base == c.Bases[n-1] {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	w.place.Remove(c.Bases[n-1].String())
+	if p, err := w.look(func() {}); err == nil || !prove.Verdict(err) {
+		t.Errorf("nothing leads to the end: got %+v, %v", p, err)
 	}
 }
 
