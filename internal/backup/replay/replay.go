@@ -89,13 +89,18 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: c, Target: target, ObjectBytes: o.ObjectBytes,
 		OneHistory: o.OneHistory, Damaged: o.Damaged}
 	blamed := map[backup.Hash]bool{}
+	var suspects suspects
 	for {
 		plan, err := look.Plan(ctx)
+		if err != nil && suspects.clear(look) {
+			continue // they may be what is needed
+		}
 		if err != nil {
 			return nil, err
 		}
 		state, err := run(ctx, &o, plan)
 		if err == nil {
+			suspects.judge(look, &plan.Base)
 			state.Damaged = look.Found()
 			return state, nil
 		}
@@ -105,7 +110,11 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		}
 		without := object.without
 		if errors.Is(err, ErrDiffers) && !blamed[without] {
+			if suspects.add(look, &plan.Base, without, err) {
+				continue
+			}
 			blamed[without] = true // the base may be the cause: an older one decides
+			suspects.clear(look)
 			without, err = plan.Base.Hash, ofBase(&plan.Base, err)
 		}
 		if link, found := plan.LinkOf(without); found && errors.Is(err, ErrOtherHistory) {
@@ -114,6 +123,50 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		}
 		look.Leave(without, err)
 	}
+}
+
+// suspect is a segment whose entries did not have the cluster's sums on a base, while others have the same entries: the base is
+// tried without the segment first. Somebody who can write to the place may have put it.
+type suspect struct {
+	base, segment backup.Hash
+	err           error
+	cleared       bool
+}
+
+type suspects []suspect
+
+// add leaves a segment out; false: it was left out for this base before, or nothing else leads on from that to the target.
+func (all *suspects) add(look *history.Search, base *backup.Base, segment backup.Hash, err error) bool {
+	for _, one := range *all {
+		if one.base == base.Hash && one.segment == segment {
+			return false
+		}
+	}
+	if !look.Suspect(base, segment) {
+		return false
+	}
+	*all = append(*all, suspect{base: base.Hash, segment: segment, err: err})
+	return true
+}
+
+// judge takes the suspects into the search as damaged: the base led to the target without them.
+func (all suspects) judge(look *history.Search, base *backup.Base) {
+	for _, one := range all {
+		if one.base == base.Hash && !one.cleared {
+			look.Leave(one.segment, one.err)
+		}
+	}
+}
+
+// clear takes the suspects back, if there are any.
+func (all suspects) clear(look *history.Search) (any bool) {
+	for i := range all {
+		if one := &all[i]; !one.cleared {
+			look.Clear(one.segment)
+			one.cleared, any = true, true
+		}
+	}
+	return any
 }
 
 // run follows a plan.
