@@ -2,11 +2,16 @@ package replay_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // twists puts a segment with the names and sums of another one, whose last entry is another one, and which a plan takes first.
@@ -61,5 +66,68 @@ func TestRun_twisted(t *testing.T) {
 		t.Errorf("got %v, %v", s, err)
 	} else {
 		m.blamed(err)
+	}
+}
+
+// counted counts objects that are read.
+type counted struct {
+	objects.Store
+	bases, segments int
+}
+
+func (r *counted) Get(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	switch {
+	case strings.HasPrefix(name, backup.BasePrefix):
+		r.bases++
+	case strings.HasPrefix(name, backup.LogPrefix):
+		r.segments++
+	}
+	return r.Store.Get(ctx, name, offset, length)
+}
+
+// Ensure that segments which cannot be read, and others replace, let neither the base be read again nor what was applied before:
+// a restore would end for nobody who writes to the place.
+func TestRun_unreadable(t *testing.T) {
+	m := newMember(t, 9, openMem)
+	m.write(100)
+	m.settle()
+	bases := m.catalog().Bases
+	last := bases[len(bases)-1]
+	m.write(60)
+	m.settle()
+	for _, b := range m.catalog().Bases {
+		if b.Hash != last.Hash {
+			m.place.Remove(b.String())
+		}
+	}
+	all := 0
+	for _, s := range m.catalog().Segments {
+		if s.First > last.Index {
+			all++
+			name := s.SegmentName
+			for try := byte(0); name.String() >= s.String(); try++ {
+				name.Hash = backup.HashOf([]byte{try})
+			}
+			m.replace(name.String(), []byte("x"))
+		}
+	}
+	if all < 5 {
+		t.Fatalf("%d segments", all)
+	}
+	store := &counted{Store: m.place}
+	s, err := replay.Run(t.Context(), replay.Options{Store: store, FS: files.Disk, Dir: t.TempDir() + "/scratch", OpenEngine: m.open,
+		Parallel: 1}, m.catalog(), backup.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An object that is damaged is read twice, and the one after it may be read ahead.
+	if n := len(s.Damaged); s.At.Index != m.index || n < 3 || store.bases != 1 || store.segments > all+3*n {
+		t.Errorf("entry %d, %d objects damaged, %d bases and %d segments of %d read", s.At.Index, n, store.bases, store.segments, all)
+	}
+	if got := contents(t, s.Machine); got != m.was[m.index] {
+		t.Errorf("got %s", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

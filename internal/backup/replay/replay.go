@@ -82,7 +82,7 @@ func (e *objectError) Unwrap() error { return e.err }
 
 // Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
 // found. A backup.UnreachableError is in it if no plan is left.
-func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (*State, error) {
+func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (_ *State, err error) {
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
 	}
@@ -90,6 +90,12 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		OneHistory: o.OneHistory, Damaged: o.Damaged}
 	blamed := map[backup.Hash]bool{}
 	var suspects suspects
+	var kept *State // of a plan that ended at an object that could not be read; nil: there is none
+	defer func() {
+		if kept != nil {
+			err = errors.Join(err, kept.Close())
+		}
+	}()
 	for {
 		plan, err := look.Plan(ctx)
 		if err != nil && suspects.clear(look) {
@@ -98,12 +104,20 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		if err != nil {
 			return nil, err
 		}
-		state, err := run(ctx, &o, plan)
-		if err == nil {
+		if kept != nil && kept.Plan.Base.Hash != plan.Base.Hash {
+			if err := kept.Close(); err != nil {
+				kept = nil
+				return nil, err
+			}
+			kept = nil
+		}
+		state, err := run(ctx, &o, plan, kept)
+		if kept = nil; err == nil {
 			suspects.judge(look, &plan.Base)
 			state.Damaged = look.Found()
 			return state, nil
 		}
+		kept = state
 		var object *objectError
 		if !errors.As(err, &object) || ctx.Err() != nil {
 			return nil, errors.Join(append(look.Found(), err)...)
@@ -169,21 +183,32 @@ func (all suspects) clear(look *history.Search) (any bool) {
 	return any
 }
 
-// run follows a plan.
-func run(ctx context.Context, o *Options, plan *backup.Plan) (state *State, err error) {
-	r := &replaying{Options: o, ctx: ctx, plan: plan, state: &State{Plan: plan}}
-	if err := r.base(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.state.Close())
+// run follows a plan, from the state to which another plan of the same base led, if there is one. With an error it returns the
+// state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
+func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*State, error) {
+	r := &replaying{Options: o, ctx: ctx, plan: plan, state: from}
+	if from == nil {
+		r.state = &State{Plan: plan}
+		if err := r.base(); err != nil {
+			return nil, err
 		}
-	}()
-	if err := r.log(); err != nil {
-		return nil, err
+	} else {
+		left := *plan
+		for len(left.Segments) > 0 && left.Segments[0].End.Index <= from.At.Index {
+			left.Segments = left.Segments[1:]
+		}
+		r.plan, from.Plan = &left, plan
+		r.progress.OfBytes = left.LogBytes()
 	}
-	return r.state, nil
+	err := r.log()
+	object := (*objectError)(nil)
+	switch {
+	case err == nil:
+		return r.state, nil
+	case errors.As(err, &object) && !errors.Is(err, ErrDiffers) && ctx.Err() == nil:
+		return r.state, err
+	}
+	return nil, errors.Join(err, r.state.Close())
 }
 
 // replaying is one plan under way.
