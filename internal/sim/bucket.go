@@ -253,11 +253,31 @@ func (b *bucket) forge(rng *rand.Rand) string {
 	many := leastForged + rng.IntN(leastForged)
 	for range many {
 		name := madeUp(rng, kind, bases, segments)
+		content := []byte(name)
+		if kind == backup.LogPrefix && dice.Chance(rng, 0.3) {
+			name, content = b.twisted(rng, &segments[rng.IntN(len(segments))])
+		}
 		if _, there := b.Bytes(name); !there {
-			_ = b.Place.Put(context.Background(), name, strings.NewReader(name), int64(len(name))) // it may fail, too
+			_ = b.Place.Put(context.Background(), name, bytes.NewReader(content), int64(len(content))) // it may fail, too
 		}
 	}
 	return fmt.Sprintf("somebody puts %d names below %s at %s", many, kind, b.url)
+}
+
+// twisted is a segment with the sums of a true one, and another entry.
+func (b *bucket) twisted(rng *rand.Rand, of *backup.SegmentName) (name string, content []byte) {
+	content, _ = b.Bytes(of.String())
+	segment, err := backup.Unpack(of, content)
+	if err != nil {
+		return of.String(), content
+	}
+	segment.Predecessor = backup.Hash{byte(rng.Uint32()), byte(rng.Uint32())}
+	e := &segment.Items[rng.IntN(len(segment.Items))].Entry
+	if e.Payload = bytes.Clone(e.Payload); len(e.Payload) > 0 {
+		e.Payload[rng.IntN(len(e.Payload))]++
+	}
+	made, packed := backup.NewPacker().Pack(segment)
+	return made.String(), packed
 }
 
 // madeUp makes up a name, beside those that are there.
