@@ -277,8 +277,10 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 	target := backup.Target{Index: to.Index}
 	if r.state == nil {
 		r.state, err = r.restore(from, target)
-	} else {
-		err = r.extend(target)
+	} else if err = r.extend(target); replay.Later(err) { // a restore tries others
+		if err = r.drop(); err == nil {
+			r.state, err = r.restore(from, target)
+		}
 	}
 	r.told = from.Epoch != to.Epoch
 	whole := !short && !r.catalog.Cut && from.Epoch == to.Epoch // else a part is left out, or was lost by a recovery
@@ -312,7 +314,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 
 // noted takes an error about an object into the proof, and returns any other one.
 func (r *run) noted(err error) error {
-	if r.ctx.Err() != nil || !Verdict(err) {
+	if err == nil || r.ctx.Err() != nil || !Verdict(err) {
 		return err
 	}
 	r.proof.Add(err)
@@ -326,6 +328,9 @@ func (r *run) newest() error {
 		if err == nil {
 			r.proof.At = r.state.At
 			return nil
+		}
+		if replay.Later(err) { // a restore tries others
+			err = nil
 		}
 		if err = errors.Join(r.noted(err), r.drop()); err != nil {
 			return err

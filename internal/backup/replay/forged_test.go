@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
@@ -129,5 +130,41 @@ func TestRun_unreadable(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that a made-up segment with an entry that no build reads yet, or none, stops no restore, and is named.
+func TestRun_laterEntry(t *testing.T) {
+	for what, made := range map[string]consensus.Entry{
+		"a later command": {Kind: consensus.EntryCommand, Payload: []byte{0xfe, 1, 2}},
+		"a later change":  {Kind: consensus.EntryConfig, Payload: []byte{0xff, 1, 2}},
+		"none":            {Kind: consensus.EntryConfig},
+	} {
+		m := newMember(t, 9, openMem)
+		m.write(60)
+		m.settle()
+		c := m.catalog()
+		of := c.Segments[len(c.Segments)-1]
+		for _, b := range c.Bases {
+			if b.Index > of.First-1 {
+				m.place.Remove(b.String())
+			}
+		}
+		content, _ := m.place.Bytes(of.String())
+		for try := byte(0); ; try++ {
+			segment, err := backup.Unpack(&of.SegmentName, content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			segment.Predecessor = backup.Hash{try}
+			segment.Last().Entry.Kind, segment.Last().Entry.Payload = made.Kind, made.Payload
+			if name, packed := backup.NewPacker().Pack(segment); name.String() < of.String() {
+				m.replace(name.String(), packed)
+				break
+			}
+		}
+		if s := m.restores(backup.Target{}, m.index); len(s.Damaged) != 1 {
+			t.Errorf("%s: told %v", what, s.Damaged)
+		}
 	}
 }

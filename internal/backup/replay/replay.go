@@ -74,7 +74,9 @@ var ErrOtherHistory = errors.New("it is of another history of the cluster")
 // objectError is damage, with the hash of the base or the segment that a plan must do without.
 type objectError struct {
 	without backup.Hash
+	name    string
 	err     error
+	begun   bool // entries were applied that may not be those of the cluster
 }
 
 func (e *objectError) Error() string { return e.err.Error() }
@@ -123,6 +125,12 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 			return nil, errors.Join(append(look.Found(), err)...)
 		}
 		without := object.without
+		if Later(err) { // of a later build, unless others have the same entries
+			if suspects.add(look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
+				continue
+			}
+			return nil, errors.Join(append(look.Found(), err)...)
+		}
 		if errors.Is(err, ErrDiffers) && !blamed[without] {
 			if suspects.add(look, &plan.Base, without, err) {
 				continue
@@ -205,7 +213,7 @@ func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*Stat
 	switch {
 	case err == nil:
 		return r.state, nil
-	case errors.As(err, &object) && !errors.Is(err, ErrDiffers) && ctx.Err() == nil:
+	case errors.As(err, &object) && !object.begun && ctx.Err() == nil:
 		return r.state, err
 	}
 	return nil, errors.Join(err, r.state.Close())
@@ -226,9 +234,12 @@ func damage(without backup.Hash, name string, err error) error {
 	var found *fetch.DamageError
 	switch {
 	case errors.As(err, &found):
-		return &objectError{without, err}
+		return &objectError{without: without, name: name, err: err}
 	case errors.Is(err, backup.ErrDamaged), errors.Is(err, ErrDiffers), errors.Is(err, ErrOtherHistory):
-		return &objectError{without, &fetch.DamageError{Name: name, Err: err}}
+		return &objectError{without, name, &fetch.DamageError{Name: name, Err: err},
+			errors.Is(err, ErrDiffers) || errors.Is(err, apply.ErrBadEntry)}
+	case Later(err):
+		return &objectError{without, name, fmt.Errorf("object %s: %w", name, err), true}
 	case errors.Is(err, backup.ErrLater), errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients),
 		TooLarge(err):
 		return fmt.Errorf("object %s: %w", name, err)
@@ -242,6 +253,11 @@ func ofBase(base *backup.Base, err error) error {
 		err = found.Err
 	}
 	return &fetch.DamageError{Name: base.String(), Err: err}
+}
+
+// Later reports whether an error says that an entry is of a later build.
+func Later(err error) bool {
+	return errors.Is(err, apply.ErrLaterEntry) || errors.Is(err, apply.ErrUnknownCommand)
 }
 
 // TooLarge reports whether an error says that there was too little memory to read an object.
