@@ -251,7 +251,7 @@ var faultsOfMachines = []fault{
 			o.Backup = backup()
 			o.Backup.Damaged, o.Backup.Why = 1, "object obj/aa: missing"
 		})
-	}, doctor.BackupUnproven, 3, "although objects of it are damaged (1): object obj/aa: missing", nil},
+	}, doctor.BackupUnproven, 3, "without objects that are damaged or gone (1): object obj/aa: missing", nil},
 	{"a backup of which a part was not proven", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.Why = "2 bases not compared" })
 	}, doctor.BackupUnproven, 4, "the newest state of the backup was proven 60 minutes ago, and not all of it: 2 bases", nil},

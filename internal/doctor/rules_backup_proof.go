@@ -19,8 +19,8 @@ func proofs(b *quoratepb.ObservedBackup) []Finding {
 			remedy)
 	}
 	if tried != 0 && b.GetDamaged() > 0 && b.GetProven() {
-		return say(SlowerThanIs, "the backup was proven %s ago, although objects of it are damaged (%d): %s. Others replaced "+
-			"them. %s", span(tried), b.GetDamaged(), b.GetWhy(), remedy)
+		return say(SlowerThanIs, "the newest state of the backup was proven %s ago, without objects that are damaged or gone "+
+			"(%d): %s. %s", span(tried), b.GetDamaged(), b.GetWhy(), remedy)
 	}
 	if tried != 0 && b.GetProven() && b.GetWhy() != "" {
 		return say(Advice, "the newest state of the backup was proven %s ago, and not all of it: %s", span(tried), b.GetWhy())

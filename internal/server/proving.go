@@ -8,6 +8,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -51,7 +52,7 @@ func divideProof(share int64) provingParts {
 	p := provingParts{table: max(part/memory.MemTables, leastTable), cache: part / provingStores, census: provingCensus,
 		place: max(part, objectplace.LeastMemory)}
 	rest := share - p.place - memory.MemTables*p.table - provingStores*(p.cache+2*p.census)
-	p.names = max(leastNames, min(rest-enoughObject, prover.EnoughNameBytes))
+	p.names = max(leastNames, min(rest-enoughObject, survey.EnoughNameBytes))
 	p.object = rest - p.names
 	return p
 }

@@ -64,7 +64,11 @@ func (w *World) setBackup(rng *rand.Rand, on bool) {
 	if !h.serves() || h.proc.Data.Machine.ActiveLevel() < level.Second {
 		return
 	}
-	w.proposePolicy(h, on, fmt.Sprintf("file:///%d", rng.IntN(2)))
+	place := rng.IntN(len(w.run.buckets.all))
+	if w.run.buckets.forges { // a place to which a backup returns has names of which the cluster has forgotten whose they are
+		place = 0
+	}
+	w.proposePolicy(h, on, w.run.buckets.all[place].url)
 }
 
 func (w *World) proposePolicy(h *host, on bool, place string) {
@@ -162,6 +166,7 @@ func (w *World) proves() bool {
 	for _, at := range w.run.buckets.all {
 		at.SetFaults(objectstest.Faults{})
 	}
+	w.run.buckets.nameBytes = 0 // a member with memory for all names can, whatever came before
 	rows := func() (newest *kv.BackupRow, by *host) {
 		for _, h := range w.cluster.members() {
 			if !h.serves() {

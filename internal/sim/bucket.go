@@ -14,6 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
 	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/backup/survey"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/kernel"
@@ -39,6 +41,12 @@ type buckets struct {
 	rules *rand.Rand // of retention and of what is damaged
 	// hostile says that somebody else can write to the places, and spoils what is there.
 	hostile bool
+	// nameBytes is the memory of a proof for names. In some worlds there is too little for all names since the last proof.
+	nameBytes int64
+	// forges says that somebody else can write to the first place, which is the only one then, and puts made-up names there,
+	// but cannot change what is there.
+	forges bool
+	names  *rand.Rand // of those, and of the memory for names
 	// seals says that policies have recipients.
 	seals   bool
 	sealing seals
@@ -55,6 +63,7 @@ type bucket struct {
 	// spoiled are objects that somebody has damaged, touched says that somebody has damaged or removed some.
 	spoiled map[string]bool
 	touched bool
+	forged  bool                                // somebody has put made-up names there
 	sealed  bool                                // it had a policy with recipients
 	based   time.Duration                       // when it took the last base
 	taken   map[string]time.Duration            // when it took what it holds
@@ -73,6 +82,10 @@ func newBuckets(r *run, seed uint64) *buckets {
 	}
 	b.hostile = dice.Chance(b.rules, 0.3)
 	b.seals = dice.Chance(b.rules, 0.35)
+	if b.names = dice.Stream(seed, streamNames); dice.Chance(b.names, 0.5) {
+		b.nameBytes = survey.NameTimes * nameBytes * dice.Pick(b.names, int64(4), 10, 25)
+	}
+	b.forges = !b.hostile && !b.seals && dice.Chance(b.names, 0.4)
 	right := kernel.Clock{Rate: 1}
 	for i := range b.all {
 		b.all[i] = &bucket{run: r, url: fmt.Sprintf("file:///%d", i), taken: map[string]time.Duration{},
@@ -106,6 +119,9 @@ func (b *buckets) at(url string) *bucket {
 	}
 	return nil
 }
+
+// nameBytes is what the name of a segment takes in memory.
+const nameBytes = 128
 
 // delay draws how long an operation takes until its effect, and how long its answer takes.
 func (b *buckets) delay(now time.Duration, at *bucket) (effect, answer time.Duration) {
@@ -211,6 +227,89 @@ func (b *bucket) spoil(rng *rand.Rand) string {
 	return fmt.Sprintf("somebody %s %s at %s", what, name, b.url)
 }
 
+// leastForged is more than the bases that a member lists.
+const leastForged = 9
+
+// forge puts objects with made-up names, which look like those of members, and says what it did: bases of entries that the
+// cluster has, segments that end with true states or beside them, and notes of retention of entries that there are not yet.
+func (b *bucket) forge(rng *rand.Rand) string {
+	var bases []backup.BaseName
+	var segments []backup.SegmentName
+	for _, name := range b.Names() {
+		if _, own := b.taken[name]; !own {
+			continue
+		}
+		if n, err := backup.ParseBase(name); err == nil {
+			bases = append(bases, n)
+		} else if n, err := backup.ParseSegment(name); err == nil {
+			segments = append(segments, n)
+		}
+	}
+	if len(bases) == 0 || len(segments) == 0 || len(b.run.suite.Backups().Said(b.url)) == 0 {
+		return "nobody forges anything yet"
+	}
+	b.forged = true
+	kind := dice.Pick(rng, backup.BasePrefix, backup.BasePrefix, backup.LogPrefix, backup.KeptPrefix)
+	many := leastForged + rng.IntN(leastForged)
+	for range many {
+		name := madeUp(rng, kind, bases, segments)
+		content := []byte(name)
+		if kind == backup.LogPrefix && dice.Chance(rng, 0.3) {
+			name, content = b.twisted(rng, &segments[rng.IntN(len(segments))])
+		}
+		if _, there := b.Bytes(name); !there {
+			_ = b.Place.Put(context.Background(), name, bytes.NewReader(content), int64(len(content))) // it may fail, too
+		}
+	}
+	return fmt.Sprintf("somebody puts %d names below %s at %s", many, kind, b.url)
+}
+
+// twisted is a segment with the sums of a true one, and another entry.
+func (b *bucket) twisted(rng *rand.Rand, of *backup.SegmentName) (name string, content []byte) {
+	content, _ = b.Bytes(of.String())
+	segment, err := backup.Unpack(of, content)
+	if err != nil {
+		return of.String(), content
+	}
+	segment.Predecessor = backup.Hash{byte(rng.Uint32()), byte(rng.Uint32())}
+	e := &segment.Items[rng.IntN(len(segment.Items))].Entry
+	if e.Payload = bytes.Clone(e.Payload); len(e.Payload) > 0 {
+		e.Payload[rng.IntN(len(e.Payload))]++
+	}
+	made, packed := backup.NewPacker().Pack(segment)
+	return made.String(), packed
+}
+
+// madeUp makes up a name, beside those that are there.
+func madeUp(rng *rand.Rand, kind string, bases []backup.BaseName, segments []backup.SegmentName) string {
+	var hash backup.Hash
+	for i := range hash {
+		hash[i] = byte(rng.Uint32())
+	}
+	base, last := bases[rng.IntN(len(bases))], segments[len(segments)-1]
+	switch kind {
+	case backup.BasePrefix:
+		base.Hash, base.Sum = hash, rng.Uint64()
+		base.Index, base.Moment = last.End.Index+consensus.Index(rng.IntN(40)), last.Moment
+		return base.String()
+	case backup.KeptPrefix:
+		n := backup.KeptName{Cluster: clusterID, Floor: 1 << 40, Time: base.Time, Hash: hash}
+		return n.String()
+	}
+	segment := segments[max(rng.IntN(len(segments)), rng.IntN(len(segments)))] // rather a late one
+	segment.Hash = hash
+	if dice.Chance(rng, 0.5) {
+		segment.First -= min(segment.First-1, consensus.Index(rng.IntN(20)))
+	}
+	if dice.Chance(rng, 0.3) {
+		segment.Before = rng.Uint64()
+	}
+	if dice.Chance(rng, 0.3) {
+		segment.End.Sum = rng.Uint64()
+	}
+	return segment.String()
+}
+
 // cure removes what is damaged and keeps new bases from being made, as the operator's documents say.
 func (b *bucket) cure() {
 	for _, name := range slices.Sorted(maps.Keys(b.spoiled)) {
@@ -226,6 +325,9 @@ func (w *World) strikeBackup() {
 	b := w.run.buckets
 	at := b.all[b.rng.IntN(len(b.all))]
 	lasts := dice.Between(b.rng, 500*time.Millisecond, 12*time.Second)
+	if b.forges && dice.Chance(b.names, 0.7) {
+		w.run.struck("backup", b.all[0].forge(b.names))
+	}
 	what := dice.Pick(b.rng, "slow", "hangs", "full", "refuses", "faulty")
 	if b.pace > 1 && dice.Chance(b.rules, 0.2) {
 		what = "keeps"

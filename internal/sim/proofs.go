@@ -9,8 +9,8 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/attempt"
-	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -106,14 +106,17 @@ func (p *prover) report(command *kv.Command) {
 
 var errProofOver = errors.New("another member proves the backup")
 
-// prove lists the place, and later reads what was listed.
+// prove takes the steps of a look at the place, with time between them.
 func (p *prover) prove(op *attempt.Op) {
 	h := p.h
 	b := h.run.buckets
 	at := b.at(op.Row.Policy.Place)
 	atOnce := func(context.Context, time.Duration) error { return nil }
-	store := retry.New(at, retry.Policy{Attempts: 6, First: 1, Most: 1}, atOnce, b.rules.Float64)
 	p.found, p.spoiled, p.cut = nil, false, false
+	look := survey.New(survey.Options{Cluster: clusterID, Epoch: uint64(h.proc.Data.Identity.Epoch.Number), Op: op,
+		Row:       func() *kv.BackupRow { return h.proc.Data.Machine.Backup() },
+		Store:     retry.New(at, retry.Policy{Attempts: 6, First: 1, Most: 1}, atOnce, b.rules.Float64),
+		NameBytes: b.nameBytes, Part: p.part, Faults: h.run.broken.Surveys})
 	end := func(found *prove.Proof, err error) {
 		_, back := b.delay(h.run.Now(), at)
 		h.after(back, func() {
@@ -123,29 +126,33 @@ func (p *prover) prove(op *attempt.Op) {
 			p.look()
 		})
 	}
-	to, _ := b.delay(h.run.Now(), at)
-	h.after(to, func() {
-		epoch := uint64(h.proc.Data.Identity.Epoch.Number)
-		c, err := fetch.Recent(context.Background(), store, clusterID, epoch, op.After(), op.Most(), 0)
-		if err != nil {
-			end(nil, err)
+	var step func()
+	step = func() {
+		if !p.machine.Mine(op, h.proc.Data.Machine.Backup()) {
+			end(nil, errProofOver)
+			return
+		}
+		p.see(op, at, look.Listed())
+		if !look.Step(context.Background()) {
+			end(look.Result())
 			return
 		}
 		to, _ := b.delay(h.run.Now(), at)
-		h.after(to+dice.Between(b.rules, 0, proverReads), func() {
-			if !p.machine.Mine(op, h.proc.Data.Machine.Backup()) {
-				end(nil, errProofOver)
-				return
-			}
-			p.see(op, at, c)
-			fs := disk.New()
-			open, _ := h.run.stores.On(restoreSlot, fs)
-			defer h.run.stores.End(restoreSlot)
-			over, _ := h.run.stores.Over(fs)
-			end(prove.Run(context.Background(), prove.Options{Store: store, FS: over, Dir: "proved", OpenEngine: open,
-				Apply: h.cluster.restores(), Parallel: 1, After: op.After(), Known: op.Known}, c))
-		})
-	})
+		h.after(to+dice.Between(b.rules, 0, proverReads), step)
+	}
+	to, _ := b.delay(h.run.Now(), at)
+	h.after(to, step)
+}
+
+// part runs a part of a proof.
+func (p *prover) part(
+	ctx context.Context, run func(context.Context, prove.Options) (*prove.Proof, error),
+) (*prove.Proof, error) {
+	stores, fs := p.h.run.stores, disk.New()
+	open, _ := stores.On(restoreSlot, fs)
+	defer stores.End(restoreSlot)
+	over, _ := stores.Over(fs)
+	return run(ctx, prove.Options{FS: over, Dir: "proved", OpenEngine: open, Apply: p.h.cluster.restores(), Parallel: 1})
 }
 
 // restores are the options of the state machine of a restore.
@@ -159,6 +166,9 @@ func (c *cluster) restores() apply.Options {
 
 // see notes what is damaged of that on which a proof depends.
 func (p *prover) see(op *attempt.Op, at *bucket, c *backup.Catalog) {
+	if c == nil { // nothing is listed yet
+		return
+	}
 	own := *c
 	own.Bases = slices.DeleteFunc(slices.Clone(c.Bases), func(b backup.Base) bool { return !op.Known(b.Hash) })
 	all, err := own.Plan(backup.Target{}, func(backup.Hash) bool { return false })
@@ -180,7 +190,8 @@ func (p *prover) judge(op *attempt.Op) {
 			fmt.Sprintf(format, args...)))
 	}
 	b := p.h.run.buckets
-	if at := b.at(row.Policy.Place); (proof.Failed || proof.Damaged > 0) && !at.touched && !b.late {
+	at := b.at(row.Policy.Place)
+	if (proof.Failed || proof.Damaged > 0 && !at.forged) && !at.touched && !b.late {
 		report("nobody has damaged anything there")
 	}
 	if !proof.Proven {
@@ -197,4 +208,28 @@ func (p *prover) judge(op *attempt.Op) {
 	case p.cut:
 		report("nothing that is whole leads there")
 	}
+	if want, known := at.between(op); known && p.found.Bases+p.found.Left+p.found.Apart < want {
+		report("%d bases were to be compared, and %d were, and %d and %d left out", want, p.found.Bases, p.found.Left,
+			p.found.Apart)
+	}
+}
+
+// between returns how many bases a proof is to compare: those that members made after the last one that was proven, up to the
+// one at which the next proof begins. They are known if nothing but the log tells what is between them.
+func (b *bucket) between(op *attempt.Op) (bases int, known bool) {
+	c, _ := b.catalog()
+	one := func(hash backup.Hash) int {
+		return slices.IndexFunc(c.Bases, func(b backup.Base) bool { return b.Hash == hash })
+	}
+	from, to := one(op.After()), one(op.Command.Backup.Proof.Base)
+	if b.touched || b.run.buckets.late || from < 0 || to < 0 || c.Kept != nil || len(c.Gaps) > 0 ||
+		c.Bases[from].Epoch != c.Bases[to].Epoch {
+		return 0, false
+	}
+	for i := from + 1; i <= to; i++ {
+		if op.Known(c.Bases[i].Hash) {
+			bases++
+		}
+	}
+	return bases, true
 }

@@ -168,6 +168,16 @@ func (b *bucket) judgeKept(floor time.Duration, report func(string, ...any)) {
 	}
 }
 
+// forgets reports whether the cluster has forgotten, by one of some policies, which bases its members had reported.
+func forgets(policies []check.BackupPolicy) bool {
+	for i := 1; i < len(policies); i++ {
+		if p, before := &policies[i], &policies[i-1]; p.Place != before.Place || p.Secret != before.Secret {
+			return true
+		}
+	}
+	return false
+}
+
 // judgeOlder wants a base that was removed to be none that the rules keep for its day.
 func (b *bucket) judgeOlder(gone *backup.BaseName, report func(string, ...any)) {
 	c, lacks := b.catalog()
@@ -191,7 +201,9 @@ func (b *bucket) judgeOlder(gone *backup.BaseName, report func(string, ...any)) 
 	later := map[int64]bool{}
 	for i := range c.Bases {
 		n := &c.Bases[i].BaseName
-		switch reported := b.run.suite.Backups().Reported(n.Hash); {
+		// The member that ships counts its own newest base before it has reported it, and where the cluster has forgotten which
+		// bases were reported, those that were not count, too.
+		switch reported := b.run.suite.Backups().Reported(n.Hash) || i == len(c.Bases)-1 || forgets(policies); {
 		case lacks(n.Hash) || !reported:
 		case day(n) == day(gone) && n.Index > gone.Index:
 			return // another one is the last of the day

@@ -39,6 +39,7 @@ const (
 	streamBackups
 	streamBuckets
 	streamRetention
+	streamNames
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000

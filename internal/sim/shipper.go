@@ -192,7 +192,11 @@ func (s *shipper) open(op *turns.Op) {
 			return func() { opened(nil, turns.ErrNotFollowed) }
 		}
 		epoch := uint64(s.h.proc.Data.Identity.Epoch.Number)
-		catalog, err := fetch.Recent(context.Background(), s.at, clusterID, epoch, backup.Hash{}, applied.Index, 0)
+		row := s.h.proc.Data.Machine.Backup()
+		catalog, err := fetch.Recent(context.Background(), s.at, fetch.Window{Cluster: clusterID, Epoch: epoch,
+			Most: applied.Index, Known: func(h backup.Hash) bool {
+				return row.Knows(h) && !s.h.run.broken.Ships.Believes
+			}})
 		return func() { opened(catalog, err) }
 	})
 }

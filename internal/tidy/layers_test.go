@@ -73,6 +73,7 @@ var layers = []struct {
 	{"internal/backup/replay", 4, "backup"},
 	{"internal/backup/prove", 4, "backup"},
 	{"internal/backup/attempt", 4, "backup"}, // what a member does that is appointed to prove
+	{"internal/backup/survey", 4, "backup"},  // one look at a place
 	{"internal/backup/backuptest", 4, "backup"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/member", 4, "member"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ const (
 // Op is an operation that the caller does now.
 type Op struct {
 	Kind    Kind
-	Row     *kv.BackupRow // when the try began
+	Row     *kv.BackupRow // when the look began
 	Command kv.Command
 	Unknown int  // of Report: bases at the place of which the cluster knows nothing
 	Again   bool // of Report: it was asked for before
@@ -100,7 +101,7 @@ type Machine struct {
 	under  bool // an operation is under way
 
 	phase phase
-	of    *kv.BackupRow // when the try began
+	of    *kv.BackupRow // when the last look began
 	began time.Time
 	looks int
 	until time.Time // of waiting and comparing
@@ -178,6 +179,7 @@ func (m *Machine) prove() {
 		return
 	}
 	m.phase = proving
+	m.of = m.row // of a second look: retention may have removed, by rule, all that was there when the try began
 	m.looks++
 	m.ops = []Op{{Kind: Prove, Row: m.of}}
 }
@@ -281,9 +283,19 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 	if len(found.Damaged) > 0 {
 		why = append(why, found.Damaged[0].Error())
 	}
-	if found.Left > 0 { // first: the other text may be long
-		why = slices.Insert(why, 0, plural.Of(found.Left, "base")+" not compared with the log: more segments lead "+
-			"there than this member lists, or larger ones; raise its --memory")
+	for _, left := range []struct {
+		bases int
+		why   string
+	}{
+		{found.Unknown, " not looked at, since the cluster knows the last " + strconv.Itoa(kv.MaxBackupKnown) +
+			" that members reported, and no others: prove oftener (--verify-every), or find out who else writes to the place"},
+		{found.Apart, " not compared with the log, which leads to another state there"},
+		{found.Left, " not compared with the log: more segments lead there than this member lists, or larger ones; raise its " +
+			"--memory"},
+	} {
+		if left.bases > 0 { // first: the other text may be long
+			why = slices.Insert(why, 0, plural.Of(left.bases, "base")+left.why)
+		}
 	}
 	if len(why) > 0 {
 		proof.Why = cut(strings.Join(why, "; "))

@@ -141,6 +141,24 @@ func TestMachine_over(t *testing.T) {
 	}
 }
 
+// Ensure that a second look goes by what was reported meanwhile: the first one may have taken so long that retention removed what
+// was there when it began.
+func TestMachine_secondLook(t *testing.T) {
+	r := newRig(t)
+	r.proves(0, nil, errDamage)
+	next := *r.row
+	next.Progress.Restorable.Index = 90
+	r.row, r.applied = &next, 90
+	op, due := r.look(5 * time.Second)
+	if !due || op.Kind != attempt.Prove || op.Most() != 90 {
+		t.Fatalf("%+v, %v", op, due)
+	}
+	r.machine.Proved(r.now, proof(89, 5), nil)
+	if got := r.reports(0); !got.Failed || !strings.Contains(got.Why, "entry 90 was there") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // Ensure that no member looks at an encrypted place, and says who can prove it.
 func TestMachine_encrypted(t *testing.T) {
 	r := newRig(t)
@@ -165,5 +183,13 @@ func TestMachine_left(t *testing.T) {
 	r.proves(6*time.Second, found, nil)
 	if got := r.reports(0); !strings.HasPrefix(got.Why, "2 bases not compared") || !strings.Contains(got.Why, "log/x") || got.Damaged != 1 {
 		t.Errorf("with damage: %+v", got)
+	}
+	r = newRig(t)
+	found = proof(20, 5)
+	found.Apart, found.Unknown = 1, 3
+	r.proves(time.Second, found, nil)
+	if got := r.reports(0); !got.Proven || !strings.HasPrefix(got.Why, "1 base not compared with the log, which leads to another state there; "+
+		"3 bases not looked at, since the cluster knows the last 64") {
+		t.Errorf("apart and unknown: %+v", got)
 	}
 }

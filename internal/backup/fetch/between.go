@@ -6,21 +6,16 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/backup"
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log. Names that tell of a later entry than most, or
-// of a later epoch, are left out.
-func Marks(
-	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, most consensus.Index,
-) (*backup.Catalog, error) {
-	c := &backup.Catalog{Cluster: cluster}
+// Marks lists the bases of a cluster, the last 1024, and notes, without the log.
+func Marks(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
+	c := &backup.Catalog{Cluster: w.Cluster}
+	l := lister{store, c, mostPages, w.passes}
 	for _, prefix := range []string{backup.BasePrefix, backup.GapPrefix, backup.KeptPrefix} {
-		err := list(ctx, store, c, prefix, "", mostPages, func() {
-			leaveOut(c, most)
-			leaveEpochs(c, epoch)
-			c.Bases, _ = last(c.Bases, mostBases)
+		err := l.list(ctx, prefix, "", func() {
+			w.lastBases(c)
 			c.Gaps, _ = last(c.Gaps, mostNotes)
 		})
 		if err != nil {
@@ -32,24 +27,17 @@ func Marks(
 }
 
 // Between lists the segments that have entries after a base up to a later one, as many as Recent would for so much memory; cut:
-// there are more. begin is a base before from, or from itself if there is none: no segment that leads on from a base begins
-// before the base before it.
+// there are more. before is the base before from; nil: it is not known.
 func Between(
-	ctx context.Context, store objects.Store, begin, from, to *backup.Base, memory int64,
+	ctx context.Context, store objects.Store, before, from, to *backup.Base, memory int64,
 ) (segments []backup.Stored, cut bool, err error) {
 	c, most := &backup.Catalog{Cluster: to.Cluster}, segmentsIn(memory)
-	name := func(epoch uint64, first consensus.Index) string {
-		return fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(to.Cluster), epoch, uint64(first))
-	}
-	within := through{store, name(to.Epoch, to.Index+1)}
-	after := name(begin.Epoch, begin.Index)
-	if begin.Index >= from.Index { // a segment that leads on from the first base may begin before it
-		after = name(begin.Epoch, 0)
-	}
-	err = list(ctx, within, c, backup.LogPrefix, after, mostPages, func() {
-		c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool {
-			return s.End.Index <= from.Index || s.First > to.Index
-		})
+	end := fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(to.Cluster), to.Epoch, uint64(to.Index+1))
+	l := lister{through{store, end}, c, mostPages, func(name string) bool {
+		s, err := backup.ParseSegment(name)
+		return err == nil && s.End.Index > from.Index && s.First <= to.Index
+	}}
+	err = l.list(ctx, backup.LogPrefix, logAfter(from, before), func() {
 		if len(c.Segments) > most {
 			c.Segments, cut = c.Segments[:most], true
 		} else if len(c.Segments) >= objects.MaxList { // once: append would hold twice as much for a moment

@@ -23,17 +23,17 @@ func TestBetween(t *testing.T) {
 		{1000, 1001 + fetch.LeastSegments, fetch.LeastSegments, true},
 	} {
 		from := base(0, row.from)
-		got, cut, err := fetch.Between(t.Context(), place, from, from, base(0, row.to), 0)
+		got, cut, err := fetch.Between(t.Context(), place, nil, from, base(0, row.to), 0)
 		if err != nil || len(got) != row.want || cut != row.cut || int(got[0].First) != row.from+1 ||
 			cap(got) > fetch.LeastSegments+2*objects.MaxList {
 			t.Errorf("%+v: %d segments, cut: %v, %v", row, len(got), cut, err)
 		}
 	}
-	got, _, err := fetch.Between(t.Context(), place, base(0, 10), base(0, 10), base(1, 20), 0)
+	got, _, err := fetch.Between(t.Context(), place, nil, base(0, 10), base(1, 20), 0)
 	if err != nil || len(got) != 10 {
 		t.Errorf("to another epoch: %d segments, %v", len(got), err)
 	}
-	marks, err := fetch.Marks(t.Context(), place, 7, 1, 100)
+	marks, err := fetch.Marks(t.Context(), place, fetch.Window{Cluster: 7, Epoch: 1, Most: 100})
 	if err != nil || len(marks.Bases) != 1 || len(marks.Segments) > 0 {
 		t.Errorf("got %+v, %v", marks, err)
 	}

@@ -22,6 +22,7 @@ import (
 type DamageError struct {
 	Name string
 	Err  error
+	Of   string // the base that was read, if Name is that of one of its files
 }
 
 func (e *DamageError) Error() string { return fmt.Sprintf("object %s: %v", e.Name, e.Err) }
@@ -61,7 +62,8 @@ func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, 
 func Catalog(ctx context.Context, store objects.Store, cluster consensus.ClusterID) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: cluster}
 	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix, backup.KeptPrefix} {
-		if err := list(ctx, store, c, prefix, "", catalogPages, func() {}); err != nil {
+		l := lister{store, c, catalogPages, func(string) bool { return true }}
+		if err := l.list(ctx, prefix, "", func() {}); err != nil {
 			return nil, err
 		}
 	}
@@ -72,29 +74,37 @@ func Catalog(ctx context.Context, store objects.Store, cluster consensus.Cluster
 // catalogPages bounds the pages of a list for a Catalog.
 const catalogPages = 2 * backup.MaxSegments / objects.MaxList
 
-// list adds the objects of a kind to a catalog, those behind a name, and calls added after each page, of which there are so
-// many at most.
-func list(
-	ctx context.Context, store objects.Store, c *backup.Catalog, prefix, after string, pages int, added func(),
-) error {
-	of := fmt.Sprintf("%s%016x/", prefix, uint64(c.Cluster))
-	for more := true; more; pages-- {
+// lister lists objects into a catalog.
+type lister struct {
+	store objects.Store
+	into  *backup.Catalog
+	pages int                    // at most, of a list
+	fits  func(name string) bool // whether an object counts
+}
+
+// list adds the objects of a kind, those behind a name, and calls added after each page.
+func (l *lister) list(ctx context.Context, prefix, after string, added func()) error {
+	of := fmt.Sprintf("%s%016x/", prefix, uint64(l.into.Cluster))
+	for page, more := 0, true; more; page++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if pages == 0 {
+		if page == l.pages {
 			return fmt.Errorf("the place has more objects below %s than are looked at, up to %s: somebody else writes there",
 				of, after)
 		}
-		infos, rest, err := store.List(ctx, of, after, objects.MaxList)
+		infos, rest, err := l.store.List(ctx, of, after, objects.MaxList)
 		if err != nil {
 			return err
 		}
 		for i := range infos {
-			if err := c.Add(infos[i].Name, infos[i].Size); err != nil {
+			after = infos[i].Name
+			if !l.fits(after) {
+				continue
+			}
+			if err := l.into.Add(after, infos[i].Size); err != nil {
 				return err
 			}
-			after = infos[i].Name
 		}
 		added()
 		more = rest && len(infos) > 0
@@ -172,7 +182,7 @@ func twice(try func() error) error {
 func read(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, to io.Writer) (err error) {
 	body, err := store.Get(ctx, name, 0, -1)
 	if errors.Is(err, objects.ErrNotFound) || errors.Is(err, objects.ErrForeign) {
-		return &DamageError{name, err}
+		return &DamageError{Name: name, Err: err}
 	}
 	if err != nil {
 		return err
@@ -185,9 +195,9 @@ func read(ctx context.Context, store objects.Store, name string, hash backup.Has
 	case err != nil:
 		return err
 	case n > most:
-		return &DamageError{name, fmt.Errorf("%w: more than %d bytes", backup.ErrDamaged, most)}
+		return &DamageError{Name: name, Err: fmt.Errorf("%w: more than %d bytes", backup.ErrDamaged, most)}
 	case backup.Hash(sum.Sum(nil)) != hash:
-		return &DamageError{name, fmt.Errorf("%w: its bytes have another sum", backup.ErrDamaged)}
+		return &DamageError{Name: name, Err: fmt.Errorf("%w: its bytes have another sum", backup.ErrDamaged)}
 	}
 	return nil
 }

@@ -36,38 +36,39 @@ func segmentsIn(memory int64) int {
 	return int(min(memory/nameBytes, mostSegments))
 }
 
-// Recent lists what a place has of the end of a cluster's history: the last bases, at least those from the base with the given
-// hash on if it is among the last 1024, and the log after them: as many of the last segments as have so many bytes of memory
-// (24,576 where that is zero), 131,072 at most. It is what a member needs that ships or proves, whatever else the place has, or
-// is filled with. Names that tell of a later entry than most, or of a later epoch, are left out: there is none yet, and they
-// would hide the others. The catalog says if segments, or notes of gaps, were left out for a bound (Cut).
-func Recent(
-	ctx context.Context, store objects.Store, cluster consensus.ClusterID, epoch uint64, from backup.Hash,
-	most consensus.Index, memory int64,
-) (*backup.Catalog, error) {
-	c, segments := &backup.Catalog{Cluster: cluster}, segmentsIn(memory)
-	list := func(prefix, after string, cut func()) error {
-		return list(ctx, store, c, prefix, after, mostPages, func() { leaveOut(c, most); leaveEpochs(c, epoch); cut() })
-	}
-	err := list(backup.BasePrefix, "", func() { c.Bases, _ = last(c.Bases, mostBases) })
-	if err != nil {
+// Window says what Recent and Marks list of a place. Names that tell of a later entry than Most, or of a later epoch, are left
+// out: there is none yet, and they would hide the others.
+type Window struct {
+	Cluster consensus.ClusterID
+	Epoch   uint64
+	Most    consensus.Index
+	// From is the hash of a base from which on Recent lists all, if it is among the last 1024.
+	From backup.Hash
+	// Known reports whether members made the base with a hash. The others, which anybody may have put there, are listed beside
+	// those, and take no place of them. Nil: all count; so they do if it is true of none.
+	Known func(backup.Hash) bool
+	// Memory bounds the segments that Recent lists, in bytes; zero: LeastSegments.
+	Memory int64
+}
+
+// Recent lists what a place has of the end of a cluster's history: the last bases, at least those from a base on (Window.From),
+// and the log after them: as many of the last segments as there is memory for, 131,072 at most. It is what a member needs that
+// ships or proves, whatever else the place has, or is filled with. The catalog says if segments, or notes of gaps, were left
+// out for a bound (Cut).
+func Recent(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
+	c, segments := &backup.Catalog{Cluster: w.Cluster}, segmentsIn(w.Memory)
+	l := lister{store, c, mostPages, w.passes}
+	if err := l.list(ctx, backup.BasePrefix, "", func() { w.lastBases(c) }); err != nil {
 		return nil, err
 	}
 	after := ""
-	if n := len(c.Bases); n > 0 {
-		first := max(n-recentBases, 0)
-		if at := slices.IndexFunc(c.Bases, func(b backup.Base) bool { return b.Hash == from }); at >= 0 {
-			first = min(first, at)
-		}
-		// A segment may begin before a base that it leads to, but not before the base before that.
-		if first > 0 {
-			begin := &c.Bases[first-1]
-			after = fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(cluster), begin.Epoch, uint64(begin.Index))
-		}
+	if len(c.Bases) > 0 {
+		var first int
+		first, after = w.begin(c.Bases)
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
 	gapsCut := false
-	err = list(backup.LogPrefix, after, func() {
+	err := l.list(ctx, backup.LogPrefix, after, func() {
 		cut := false
 		c.Segments, cut = last(c.Segments, segments)
 		c.Cut = c.Cut || cut
@@ -75,7 +76,7 @@ func Recent(
 	if err != nil {
 		return nil, err
 	}
-	err = list(backup.GapPrefix, "", func() {
+	err = l.list(ctx, backup.GapPrefix, "", func() {
 		cut := false
 		c.Gaps, cut = last(c.Gaps, mostNotes)
 		gapsCut = gapsCut || cut
@@ -83,7 +84,7 @@ func Recent(
 	if err != nil {
 		return nil, err
 	}
-	if err := list(backup.KeptPrefix, "", func() {}); err != nil {
+	if err := l.list(ctx, backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
 	if c.Sort(); c.Cut { // nothing leads on from a base before the first segment
@@ -94,17 +95,69 @@ func Recent(
 	return c, nil
 }
 
-// leaveOut leaves out what is of later entries than most.
-func leaveOut(c *backup.Catalog, most consensus.Index) {
-	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index > most })
-	c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool { return s.End.Index > most })
-	c.Gaps = slices.DeleteFunc(c.Gaps, func(g backup.GapName) bool { return g.After > most })
+// begin returns the number of the first of the bases that are listed with the log after them, and the name behind which that is
+// listed. The bases are in the order of their names.
+func (w *Window) begin(bases []backup.Base) (first int, after string) {
+	var counted []int // that members made; all if none of these is there
+	for _, known := range []func(backup.Hash) bool{w.known, func(backup.Hash) bool { return true }} {
+		for i := range bases {
+			if known(bases[i].Hash) {
+				counted = append(counted, i)
+			}
+		}
+		if len(counted) > 0 {
+			break
+		}
+	}
+	n := max(len(counted)-recentBases, 0)
+	if at := slices.IndexFunc(counted, func(i int) bool { return bases[i].Hash == w.From }); at >= 0 {
+		n = min(n, at)
+	}
+	var before *backup.Base
+	if n > 0 {
+		before = &bases[counted[n-1]]
+	}
+	return counted[n], logAfter(&bases[counted[n]], before)
 }
 
-// leaveEpochs leaves out what is of epochs later than one.
-func leaveEpochs(c *backup.Catalog, epoch uint64) {
-	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Epoch > epoch })
-	c.Segments = slices.DeleteFunc(c.Segments, func(s backup.Stored) bool { return s.Epoch > epoch })
+// logAfter is the name behind which all segments come that lead on from a base: one may begin before it, but not before the
+// base before it, if that is known, and no segment has more than MaxItems entries.
+func logAfter(base, before *backup.Base) string {
+	epoch, index := base.Epoch, max(base.Index, backup.MaxItems)-backup.MaxItems
+	if before != nil && (before.Epoch < epoch || before.Index > index) {
+		epoch, index = before.Epoch, before.Index
+	}
+	return fmt.Sprintf("%s%016x/%016x-%016x", backup.LogPrefix, uint64(base.Cluster), epoch, uint64(index))
+}
+
+func (w *Window) known(h backup.Hash) bool { return w.Known == nil || w.Known(h) }
+
+// lastBases cuts bases to the last ones that members made, and as many others.
+func (w *Window) lastBases(c *backup.Catalog) {
+	many := map[bool]int{} // of those that members made, and of the others
+	for i := range c.Bases {
+		many[w.known(c.Bases[i].Hash)]++
+	}
+	c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool {
+		known := w.known(b.Hash)
+		many[known]--
+		return many[known] >= mostBases
+	})
+}
+
+// passes reports whether a name tells of nothing that there is not yet.
+func (w *Window) passes(name string) bool {
+	index, epoch := consensus.Index(0), uint64(0)
+	if n, err := backup.ParseBase(name); err == nil {
+		index, epoch = n.Index, n.Epoch
+	} else if n, err := backup.ParseSegment(name); err == nil {
+		index, epoch = n.End.Index, n.Epoch
+	} else if n, err := backup.ParseGap(name); err == nil {
+		index = n.After
+	} else if n, err := backup.ParseKept(name); err == nil {
+		index = n.Floor
+	}
+	return index <= w.Most && epoch <= w.Epoch
 }
 
 // last cuts a list to its last elements. One that grows gets room for all that it may have and a page, once: append would hold

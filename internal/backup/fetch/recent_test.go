@@ -60,7 +60,7 @@ func TestRecent(t *testing.T) {
 		"from the first":  {bases[0].Hash, 30, 90, 0, 1},
 		"of another":      {backup.HashOf([]byte("none")), 8, 27, 220, 211},
 	} {
-		c, err := fetch.Recent(t.Context(), place, 7, 1, row.from, 1000, 0)
+		c, err := fetch.Recent(t.Context(), place, fetch.Window{Cluster: 7, Epoch: 1, Most: 1000, From: row.from})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestRecent(t *testing.T) {
 			t.Errorf("%s: %d bases from %v, %d segments from %d", name, len(c.Bases), c.Bases[0].Index, len(c.Segments), c.Segments[0].First)
 		}
 	}
-	if c, err := fetch.Recent(t.Context(), place, 5, 1, backup.Hash{}, 1000, 0); err != nil || len(c.Bases)+len(c.Segments) > 0 {
+	if c, err := fetch.Recent(t.Context(), place, fetch.Window{Cluster: 5, Epoch: 1, Most: 1000}); err != nil || len(c.Bases)+len(c.Segments) > 0 {
 		t.Errorf("a cluster that has nothing there: %+v, %v", c, err)
 	}
 }
@@ -100,16 +100,16 @@ func TestRecent_falseNames(t *testing.T) {
 		put(base(1<<40 + i))
 		put(segment(1<<40 + i))
 	}
-	c, err := fetch.Recent(t.Context(), place, 7, 1, backup.Hash{}, 15, 0)
+	c, err := fetch.Recent(t.Context(), place, fetch.Window{Cluster: 7, Epoch: 1, Most: 15})
 	if err != nil || len(c.Bases) != 1 || c.Bases[0].Index != 10 || len(c.Segments) != 1 || c.Segments[0].First != 11 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if _, err := fetch.Recent(t.Context(), endless{place}, 7, 1, backup.Hash{}, 15, 0); err == nil || !strings.Contains(err.Error(), "more objects") {
+	if _, err := fetch.Recent(t.Context(), endless{place}, fetch.Window{Cluster: 7, Epoch: 1, Most: 15}); err == nil || !strings.Contains(err.Error(), "more objects") {
 		t.Errorf("an endless list: %v", err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := fetch.Recent(gone, endless{place}, 7, 1, backup.Hash{}, 15, 0); !errors.Is(err, context.Canceled) {
+	if _, err := fetch.Recent(gone, endless{place}, fetch.Window{Cluster: 7, Epoch: 1, Most: 15}); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestRecent_memory(t *testing.T) {
 		{2 * least, 100, 192 * least, least * 3 / 2, 1, true}, {6 * least, 100, 1 << 40, 1 << 17, 1, true},
 		{least, 100, 128 * 1000, 1000, 1, true},
 	} {
-		c, err := fetch.Recent(t.Context(), many{segments: row.all, behind: row.behind}, 7, 1, backup.Hash{}, 1<<40, row.memory)
+		c, err := fetch.Recent(t.Context(), many{segments: row.all, behind: row.behind}, fetch.Window{Cluster: 7, Epoch: 1, Most: 1 << 40, Memory: row.memory})
 		if err != nil {
 			t.Fatal(err)
 		}

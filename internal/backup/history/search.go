@@ -47,6 +47,20 @@ func (s *Search) leave(object backup.Hash) {
 
 func (s *Search) damaged(object backup.Hash) bool { return s.bad[object] }
 
+// Suspect leaves out a segment of which it is not known yet whether it or the base before it is damaged, if others lead from
+// the base to the target; false: none do. Clear takes it back.
+func (s *Search) Suspect(base *backup.Base, segment backup.Hash) bool {
+	only := &backup.Catalog{Cluster: s.Catalog.Cluster, Bases: []backup.Base{*base}, Segments: s.Catalog.Segments}
+	_, err := only.Plan(s.Target, func(h backup.Hash) bool { return h == segment || s.damaged(h) })
+	if err == nil {
+		s.leave(segment)
+	}
+	return err == nil
+}
+
+// Clear takes back that a segment is suspect.
+func (s *Search) Clear(segment backup.Hash) { delete(s.bad, segment) }
+
 // Found returns all damage that was found.
 func (s *Search) Found() []error { return s.found }
 

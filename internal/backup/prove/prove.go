@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -37,31 +36,6 @@ type Options struct {
 	// Room is called before a base is downloaded, with the bytes that its store and those of the log after it may take.
 	Room func(bytes int64) error
 }
-
-// Proof is what a Run has found.
-type Proof struct {
-	At    backup.Head     // the newest state, which was restored
-	Since consensus.Index // at which its chain begins: sums of chains that begin elsewhere cannot be compared
-	// Base is the last one before which no base was left out: each of those after Options.After was compared, or lies behind a
-	// gap of which there is a note. The next proof begins there.
-	Base    backup.Base
-	Bases   int     // that were compared with a replay of the log
-	Entries int     // that were applied, and had the cluster's sums
-	Damaged []error // objects that are missing, damaged, or differ, though the newest state was restored by others
-	Unknown int     // bases that were not looked at: Options.Known
-	Left    int     // bases that were not compared, since there was no memory for the log before them: Log
-}
-
-// UnknownError means that no base of which the cluster knows leads to the newest state, and that the place has others.
-type UnknownError struct{ Bases int }
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%d bases at the place are of no member of this cluster, as far as it knows, and were not looked at",
-		e.Bases)
-}
-
-// ErrContents means that a base has not the contents to which the log leads from the base before it.
-var ErrContents = errors.New("its contents differ from what the log makes of the base before it")
 
 // Run proves the newest state of a catalog. The error says why a restore does not have it, with all objects that were found to
 // be damaged: if Verdict is true of it the backup is the cause.
@@ -127,7 +101,7 @@ func (r *run) whole() error {
 }
 
 // leaveOut leaves bases that are not known out of the catalog. Those before the first one that is known are not counted: the
-// cluster has forgotten whose they are.
+// cluster has forgotten whose they are. Those before the last base that was proven were counted then.
 func (r *run) leaveOut() {
 	if r.Known == nil {
 		return
@@ -139,7 +113,7 @@ func (r *run) leaveOut() {
 		switch b := &r.catalog.Bases[i]; {
 		case !r.Known(b.Hash):
 			unknown++
-		case len(own.Bases) == 0:
+		case len(own.Bases) == 0, b.Hash == r.After:
 			unknown = 0
 			fallthrough
 		default:
@@ -157,18 +131,6 @@ func (r *run) andUnknown(err error) error {
 	return errors.Join(&UnknownError{r.proof.Unknown}, err)
 }
 
-// Verdict reports whether an error of Run says something of the backup: else the proof could not be tried.
-func Verdict(err error) bool {
-	unreachable := (*backup.UnreachableError)(nil)
-	return (damaged(err) || errors.As(err, &unreachable)) && !replay.TooLarge(err)
-}
-
-// damaged reports whether an error is about an object that is missing, damaged, or differs.
-func damaged(err error) bool {
-	damage := (*fetch.DamageError)(nil)
-	return errors.As(err, &damage) || errors.Is(err, replay.ErrDiffers)
-}
-
 // run is a proof under way.
 type run struct {
 	*Options
@@ -180,6 +142,8 @@ type run struct {
 	differs bool // a base has other contents
 	first   bool // no base was proven before
 	passes  bool // no base was left out so far
+	told    bool // why the log does not lead to the base that is looked at: a note, or damage
+	doubted bool // the base at which the log that is looked at begins is of another state than the log before it
 
 	state  *opened // nil: none is open
 	stores int     // that were opened so far: each has its directory
@@ -200,27 +164,32 @@ func (r *run) bases() ([]backup.Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before []backup.Base
-	first := -1
+	var before, twins []backup.Base
+	first, done := -1, plan.Base.Hash == r.After
 	for i := range r.catalog.Bases {
 		b := &r.catalog.Bases[i]
-		if b.Index >= plan.Base.Index {
-			break
+		switch {
+		case b.Index > plan.Base.Index: // nothing leads on from it
+			r.proof.Apart++
+		case b.Hash == plan.Base.Hash:
+		case b.Index == plan.Base.Index: // another member made it
+			twins, done = append(twins, *b), done || b.Hash == r.After
+		default:
+			if b.Hash == r.After {
+				first = len(before)
+			}
+			before = append(before, *b)
 		}
-		if b.Hash == r.After {
-			first = len(before)
-		}
-		before = append(before, *b)
 	}
 	switch {
-	case plan.Base.Hash == r.After:
-		before = nil
+	case done:
+		before, twins = nil, nil
 	case first >= 0:
 		before = before[first:]
 	case r.After == (backup.Hash{}):
 		r.first, before = true, before[max(len(before)-1, 0):]
 	}
-	return append(before, plan.Base), nil
+	return append(append(before, twins...), plan.Base), nil
 }
 
 // compare compares each base with the replay from the one before it. At its end r.state, if there is one, is that of the last
@@ -230,13 +199,13 @@ func (r *run) compare(bases []backup.Base) error {
 	for i := 1; i < len(bases); i++ {
 		short, err := r.lists(&bases[i-1], &bases[i])
 		if err == nil {
-			err = r.reach(&bases[i-1], &bases[i])
+			err = r.reach(&bases[i-1], &bases[i], short)
 		}
 		if err != nil {
 			return err
 		}
 		if r.state == nil {
-			if short {
+			if short || r.catalog.Cut && !r.told {
 				r.proof.Left++
 				r.passes = false
 			}
@@ -258,7 +227,7 @@ func (r *run) compare(bases []backup.Base) error {
 		r.proof.Bases++
 		if !same { // the replay goes on
 			r.differs = true
-			r.proof.Damaged = append(r.proof.Damaged, &fetch.DamageError{Name: bases[i].String(), Err: ErrContents})
+			r.proof.Add(&fetch.DamageError{Name: bases[i].String(), Err: ErrContents})
 			if err := r.close(own); err != nil {
 				return err
 			}
@@ -302,22 +271,42 @@ func (r *run) removed(e *backup.UnreachableError) bool {
 	return r.catalog.Kept != nil && e.Breaks <= r.catalog.Kept.Floor
 }
 
-// reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there.
-func (r *run) reach(from, to *backup.Base) (err error) {
+// reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there. short says
+// that some of the log was left out.
+func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 	target := backup.Target{Index: to.Index}
 	if r.state == nil {
 		r.state, err = r.restore(from, target)
-	} else {
-		err = r.extend(target)
+	} else if err = r.extend(target); replay.Later(err) { // a restore tries others
+		if err = r.drop(); err == nil {
+			r.state, err = r.restore(from, target)
+		}
 	}
+	r.told = from.Epoch != to.Epoch
+	whole := !short && !r.catalog.Cut && from.Epoch == to.Epoch // else a part is left out, or was lost by a recovery
 	switch unreachable := (*backup.UnreachableError)(nil); {
 	case err == nil && r.state.At.Point == to.Point:
+		r.doubted = false
 		return nil
 	case err == nil: // another history: after a recovery the log went on elsewhere
 		r.passes = r.passes && (r.first || from.Epoch != to.Epoch)
+		if r.doubted = whole; whole {
+			r.proof.Apart++
+		}
 	case errors.As(err, &unreachable) && !damaged(err): // a gap
-		r.passes, err = r.passes && (r.first || r.removed(unreachable)), nil
+		removed := r.removed(unreachable)
+		r.told = r.told || removed
+		r.passes, err = r.passes && (r.first || removed), nil
+		switch {
+		case !whole || removed:
+		case r.doubted:
+			r.proof.Apart++
+		default:
+			r.proof.Add(&LostError{unreachable.Breaks, to})
+		}
+		r.doubted = false
 	default:
+		r.told = true
 		r.passes, err = false, r.noted(err)
 	}
 	return errors.Join(err, r.drop())
@@ -325,10 +314,10 @@ func (r *run) reach(from, to *backup.Base) (err error) {
 
 // noted takes an error about an object into the proof, and returns any other one.
 func (r *run) noted(err error) error {
-	if r.ctx.Err() != nil || !Verdict(err) {
+	if err == nil || r.ctx.Err() != nil || !Verdict(err) {
 		return err
 	}
-	r.proof.Damaged = append(r.proof.Damaged, err)
+	r.proof.Add(err)
 	return nil
 }
 
@@ -340,6 +329,9 @@ func (r *run) newest() error {
 			r.proof.At = r.state.At
 			return nil
 		}
+		if replay.Later(err) { // a restore tries others
+			err = nil
+		}
 		if err = errors.Join(r.noted(err), r.drop()); err != nil {
 			return err
 		}
@@ -349,7 +341,7 @@ func (r *run) newest() error {
 		return err
 	}
 	r.state, r.proof.At = state, state.At
-	r.proof.Damaged = append(r.proof.Damaged, state.Damaged...)
+	r.proof.Add(errors.Join(state.Damaged...))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -180,9 +181,24 @@ func TestRun_gap(t *testing.T) {
 		}
 	}
 	p, err := s.prove(s.options())
-	if err != nil || p.Bases != 0 || p.Base != last || p.At != s.heads[len(s.heads)-1] {
-		t.Errorf("got %+v, %v", p, err)
+	if err != nil || p.Bases != 0 || p.Base != last || p.At != s.heads[len(s.heads)-1] || len(p.Damaged) != 1 {
+		t.Fatalf("got %+v, %v", p, err)
 	}
+	if lost := (*prove.LostError)(nil); !errors.As(p.Damaged[0], &lost) || lost.First != last.Index-2 || *lost.Base != last {
+		t.Errorf("no note tells of the gap: got %+v", p.Damaged)
+	}
+	s.notes(last.Index-3, last.Index-1)
+	if p, err := s.prove(s.options()); err != nil || len(p.Damaged) > 0 {
+		t.Errorf("a note tells of it: got %+v, %v", p, err)
+	}
+}
+
+// notes puts a note of a gap.
+func (s *shipped) notes(after, until consensus.Index) {
+	s.t.Helper()
+	g := backup.Gap{Cluster: backup.Hex(backuptest.Cluster), After: after, Until: until, Time: backuptest.Begun}
+	name, content := g.Encode()
+	s.put(name.String(), content)
 }
 
 // Rest and Room end a proof, which is no verdict.
@@ -228,12 +244,10 @@ func TestRun_damageIsNamedAgain(t *testing.T) {
 		o.After = p.Base.Hash
 	}
 	s.place.Remove(name)
-	if p, err := s.prove(o); err != nil || p.Base != after {
+	if p, err := s.prove(o); err != nil || p.Base != after || len(p.Damaged) != 1 {
 		t.Errorf("an object is gone: got %+v, %v", p, err)
 	}
-	g := backup.Gap{Cluster: backup.Hex(backuptest.Cluster), After: damaged.First - 1, Until: damaged.End.Index + 1, Time: backuptest.Begun}
-	gap, note := g.Encode()
-	s.put(gap.String(), note)
+	s.notes(damaged.First-1, damaged.End.Index+1)
 	if p, err := s.prove(o); err != nil || p.Base != last {
 		t.Errorf("a gap: got %+v, %v", p, err)
 	}

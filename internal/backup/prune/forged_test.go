@@ -185,3 +185,22 @@ func TestPruner_forgedLate(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a note of what was removed, of entries that there are not yet, does not become what members note.
+func TestPruner_forgedNote(t *testing.T) {
+	w := newWorld(t)
+	w.ship(0, 120)
+	forged := backup.Kept{Cluster: backup.Hex(cluster), Member: 3, Floor: 1 << 40, Rule: "1h"}
+	name, content := forged.Encode()
+	w.put(name.String(), content)
+	names, r := w.after(2)
+	var floors []consensus.Index
+	for _, one := range names {
+		if n, err := backup.ParseKept(one); err == nil {
+			floors = append(floors, n.Floor)
+		}
+	}
+	if r.Plan == nil || r.Plan.Floor == 0 || len(floors) != 2 || floors[0] != r.Plan.Floor || floors[1] != 1<<40 {
+		t.Errorf("notes of %v, %+v", floors, r)
+	}
+}

@@ -148,13 +148,17 @@ func epochEnd(prefix string, epoch uint64) string { return fmt.Sprintf("%s%016x.
 func (p *Pruner) listNotes() {
 	r := p.round
 	p.list(p.prefix(backup.KeptPrefix), "", func(l *Listed) bool {
-		if n, err := backup.ParseKept(l.Name); err == nil && n.Cluster == p.config.Cluster {
+		if n, err := backup.ParseKept(l.Name); err == nil && n.Cluster == p.config.Cluster && r.fits(&n) {
 			r.notes, r.noted = append(r.notes, n), max(r.noted, l.Time)
 			return p.holds(noteBytes) && len(r.notes) <= MaxNotes
 		}
 		return true
 	}, p.listFiles)
 }
+
+// fits reports whether a note is one of members: none removes what is after the newest base. A note that somebody else made up
+// would become part of all later ones.
+func (r *round) fits(n *backup.KeptName) bool { return r.newest == 0 || n.Floor <= r.newest }
 
 func (p *Pruner) listFiles() {
 	r := p.round

@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/apply"
 )
 
 // log applies the segments, up to the target.
@@ -90,7 +92,9 @@ func (r *replaying) applyItems(epoch uint64, items []backup.Item) error {
 		entries[i] = items[i].Entry
 	}
 	m := r.state.Machine
-	if _, err := m.Apply(entries); err != nil {
+	if _, err := m.Apply(entries); errors.Is(err, apply.ErrBadEntry) {
+		return fmt.Errorf("%w: %w", backup.ErrDamaged, err) // no member had it
+	} else if err != nil {
 		return err
 	}
 	for i := range items {

@@ -74,7 +74,9 @@ var ErrOtherHistory = errors.New("it is of another history of the cluster")
 // objectError is damage, with the hash of the base or the segment that a plan must do without.
 type objectError struct {
 	without backup.Hash
+	name    string
 	err     error
+	begun   bool // entries were applied that may not be those of the cluster
 }
 
 func (e *objectError) Error() string { return e.err.Error() }
@@ -82,30 +84,59 @@ func (e *objectError) Unwrap() error { return e.err }
 
 // Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
 // found. A backup.UnreachableError is in it if no plan is left.
-func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (*State, error) {
+func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (_ *State, err error) {
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
 	}
 	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: c, Target: target, ObjectBytes: o.ObjectBytes,
 		OneHistory: o.OneHistory, Damaged: o.Damaged}
 	blamed := map[backup.Hash]bool{}
+	var suspects suspects
+	var kept *State // of a plan that ended at an object that could not be read; nil: there is none
+	defer func() {
+		if kept != nil {
+			err = errors.Join(err, kept.Close())
+		}
+	}()
 	for {
 		plan, err := look.Plan(ctx)
+		if err != nil && suspects.clear(look) {
+			continue // they may be what is needed
+		}
 		if err != nil {
 			return nil, err
 		}
-		state, err := run(ctx, &o, plan)
-		if err == nil {
+		if kept != nil && kept.Plan.Base.Hash != plan.Base.Hash {
+			if err := kept.Close(); err != nil {
+				kept = nil
+				return nil, err
+			}
+			kept = nil
+		}
+		state, err := run(ctx, &o, plan, kept)
+		if kept = nil; err == nil {
+			suspects.judge(look, &plan.Base)
 			state.Damaged = look.Found()
 			return state, nil
 		}
+		kept = state
 		var object *objectError
 		if !errors.As(err, &object) || ctx.Err() != nil {
 			return nil, errors.Join(append(look.Found(), err)...)
 		}
 		without := object.without
+		if Later(err) { // of a later build, unless others have the same entries
+			if suspects.add(look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
+				continue
+			}
+			return nil, errors.Join(append(look.Found(), err)...)
+		}
 		if errors.Is(err, ErrDiffers) && !blamed[without] {
+			if suspects.add(look, &plan.Base, without, err) {
+				continue
+			}
 			blamed[without] = true // the base may be the cause: an older one decides
+			suspects.clear(look)
 			without, err = plan.Base.Hash, ofBase(&plan.Base, err)
 		}
 		if link, found := plan.LinkOf(without); found && errors.Is(err, ErrOtherHistory) {
@@ -116,21 +147,76 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 	}
 }
 
-// run follows a plan.
-func run(ctx context.Context, o *Options, plan *backup.Plan) (state *State, err error) {
-	r := &replaying{Options: o, ctx: ctx, plan: plan, state: &State{Plan: plan}}
-	if err := r.base(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.state.Close())
+// suspect is a segment whose entries did not have the cluster's sums on a base, while others have the same entries: the base is
+// tried without the segment first. Somebody who can write to the place may have put it.
+type suspect struct {
+	base, segment backup.Hash
+	err           error
+	cleared       bool
+}
+
+type suspects []suspect
+
+// add leaves a segment out; false: it was left out for this base before, or nothing else leads on from that to the target.
+func (all *suspects) add(look *history.Search, base *backup.Base, segment backup.Hash, err error) bool {
+	for _, one := range *all {
+		if one.base == base.Hash && one.segment == segment {
+			return false
 		}
-	}()
-	if err := r.log(); err != nil {
-		return nil, err
 	}
-	return r.state, nil
+	if !look.Suspect(base, segment) {
+		return false
+	}
+	*all = append(*all, suspect{base: base.Hash, segment: segment, err: err})
+	return true
+}
+
+// judge takes the suspects into the search as damaged: the base led to the target without them.
+func (all suspects) judge(look *history.Search, base *backup.Base) {
+	for _, one := range all {
+		if one.base == base.Hash && !one.cleared {
+			look.Leave(one.segment, one.err)
+		}
+	}
+}
+
+// clear takes the suspects back, if there are any.
+func (all suspects) clear(look *history.Search) (any bool) {
+	for i := range all {
+		if one := &all[i]; !one.cleared {
+			look.Clear(one.segment)
+			one.cleared, any = true, true
+		}
+	}
+	return any
+}
+
+// run follows a plan, from the state to which another plan of the same base led, if there is one. With an error it returns the
+// state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
+func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*State, error) {
+	r := &replaying{Options: o, ctx: ctx, plan: plan, state: from}
+	if from == nil {
+		r.state = &State{Plan: plan}
+		if err := r.base(); err != nil {
+			return nil, err
+		}
+	} else {
+		left := *plan
+		for len(left.Segments) > 0 && left.Segments[0].End.Index <= from.At.Index {
+			left.Segments = left.Segments[1:]
+		}
+		r.plan, from.Plan = &left, plan
+		r.progress.OfBytes = left.LogBytes()
+	}
+	err := r.log()
+	object := (*objectError)(nil)
+	switch {
+	case err == nil:
+		return r.state, nil
+	case errors.As(err, &object) && !object.begun && ctx.Err() == nil:
+		return r.state, err
+	}
+	return nil, errors.Join(err, r.state.Close())
 }
 
 // replaying is one plan under way.
@@ -148,9 +234,12 @@ func damage(without backup.Hash, name string, err error) error {
 	var found *fetch.DamageError
 	switch {
 	case errors.As(err, &found):
-		return &objectError{without, err}
+		return &objectError{without: without, name: name, err: err}
 	case errors.Is(err, backup.ErrDamaged), errors.Is(err, ErrDiffers), errors.Is(err, ErrOtherHistory):
-		return &objectError{without, &fetch.DamageError{Name: name, Err: err}}
+		return &objectError{without, name, &fetch.DamageError{Name: name, Err: err},
+			errors.Is(err, ErrDiffers) || errors.Is(err, apply.ErrBadEntry)}
+	case Later(err):
+		return &objectError{without, name, fmt.Errorf("object %s: %w", name, err), true}
 	case errors.Is(err, backup.ErrLater), errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients),
 		TooLarge(err):
 		return fmt.Errorf("object %s: %w", name, err)
@@ -164,6 +253,11 @@ func ofBase(base *backup.Base, err error) error {
 		err = found.Err
 	}
 	return &fetch.DamageError{Name: base.String(), Err: err}
+}
+
+// Later reports whether an error says that an entry is of a later build.
+func Later(err error) bool {
+	return errors.Is(err, apply.ErrLaterEntry) || errors.Is(err, apply.ErrUnknownCommand)
 }
 
 // TooLarge reports whether an error says that there was too little memory to read an object.
@@ -206,6 +300,9 @@ func (r *replaying) base() error {
 	}
 	r.progress.OfBytes = m.SizeBytes() + r.plan.LogBytes()
 	if err := r.download(m); err != nil {
+		if found := (*fetch.DamageError)(nil); errors.As(err, &found) {
+			found.Of = name
+		}
 		return damage(r.plan.Base.Hash, name, err)
 	}
 	if r.state.store, err = r.OpenEngine(r.Dir); err != nil {

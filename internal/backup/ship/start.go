@@ -47,10 +47,20 @@ func Begin(f *Found) Start {
 	for i := range f.Secrets {
 		sets[f.Secrets[i].Set()] = &f.Secrets[i]
 	}
-	mine := func(p backup.Point, set backup.Set) bool {
-		sum, known := f.Own(p.Index)
+	// own reports whether a state is of the member's own chain, or may be: the member does not know what it was then, or by
+	// which secret the state is named, as at a place to which the backup returns.
+	own := func(p backup.Point, set backup.Set) (is, may bool) {
 		secret := sets[set]
-		return known && secret != nil && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
+		sum, known := f.Own(p.Index)
+		if known = known && secret != nil; !known {
+			return false, true
+		}
+		is = secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
+		return is, is
+	}
+	mine := func(p backup.Point, set backup.Set) bool {
+		is, _ := own(p, set)
+		return is
 	}
 	c := f.believed(f.Now + ahead)
 	var best Start
@@ -74,7 +84,14 @@ func Begin(f *Found) Start {
 	if best.Base != nil || best.Continue != nil {
 		return best
 	}
-	return Start{Applied: f.Applied, Lost: f.end()}
+	lost := f.end(func(p backup.Point, set backup.Set) bool {
+		_, may := own(p, set)
+		return may
+	})
+	if f.Restorable >= f.Applied { // the member is behind what was reported: all that it does not give was there
+		lost = 0
+	}
+	return Start{Applied: f.Applied, Lost: lost}
 }
 
 // behindCut continues the last segment that is in the member's own chain, if that is later. The catalog leaves out what leads
@@ -88,20 +105,22 @@ func behindCut(c *backup.Catalog, best Start, mine func(backup.Point, backup.Set
 	return best
 }
 
-// end is the last entry that can be restored. It may be of a member whose clock is far ahead of this one's, which is not
-// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more. Segments of a list that was cut
-// count up to what members reported: bases that lead to them may be left out, and others, that lead nowhere, may be made up.
-func (f *Found) end() (end consensus.Index) {
-	c := f.believed(math.MaxInt64)
+// end is the last entry that can be restored, of the history of this member as far as it knows: may is false of states that it
+// never had, as after all volumes were rolled back. It may be of a member whose clock is far ahead of this one's, which is not
+// continued: a name that somebody made up makes the note of a gap begin elsewhere, and no more. A state that members reported
+// was there, whatever the list has: it may be cut, or be the list of a place from which somebody removed objects.
+func (f *Found) end(may func(backup.Point, backup.Set) bool) consensus.Index {
+	c, end := f.believed(math.MaxInt64), min(f.Restorable, f.Applied)
 	for i := range c.Bases {
-		end = max(end, c.Bases[i].Index)
-		for _, segment := range c.LeadOn(&c.Bases[i]) {
-			end = max(end, segment.End.Index)
+		base := &c.Bases[i]
+		if !may(base.Point, base.Set) {
+			continue
 		}
-	}
-	for i := range c.Segments {
-		if f.Catalog.Cut {
-			end = max(end, min(c.Segments[i].End.Index, f.Restorable))
+		end = max(end, base.Index)
+		for _, segment := range c.LeadOn(base) {
+			if may(segment.End, segment.Set) {
+				end = max(end, segment.End.Index)
+			}
 		}
 	}
 	return end

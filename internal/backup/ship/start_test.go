@@ -102,15 +102,49 @@ func TestBegin_cut(t *testing.T) {
 	}
 	// Of names that may all be made up, those after what members reported make no gap smaller than it is.
 	c.Segments = []backup.Stored{segment(41, 60, 7), segment(61, 100, 7)}
-	for restorable, lost := range map[consensus.Index]consensus.Index{0: 10, 55: 55, 70: 70, 100: 100} {
+	for restorable, lost := range map[consensus.Index]consensus.Index{0: 10, 55: 55, 70: 70, 99: 99, 100: 0} {
 		forged := *found
 		forged.Own, forged.Restorable = func(consensus.Index) (uint64, bool) { return 0, false }, restorable
 		if at := ship.Begin(&forged); at.Applied != 100 || at.Lost != lost {
 			t.Errorf("restorable to %d: %+v", restorable, at)
 		}
 	}
-	c.Cut = false
-	if at := ship.Begin(found); at.Lost != 10 {
-		t.Errorf("a list that is whole: %+v", at)
+}
+
+// Ensure that a gap has its note where the list lacks what members reported, as where somebody removed objects; and that the note
+// begins before the history that was given up when all volumes were rolled back.
+func TestBegin_lost(t *testing.T) {
+	// Sums of the history that was given up are larger by so much.
+	segment := func(first, end consensus.Index, before, after uint64) backup.Stored {
+		return backup.Stored{SegmentName: backup.SegmentName{Cluster: cluster, First: first, Before: uint64(first-1) + before,
+			End: backup.Point{Index: end, Sum: uint64(end) + after}, Hash: backup.Hash{byte(end)}}}
+	}
+	base := backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 50, Sum: 50}}}
+	sealedBase := base
+	sealedBase.Index, sealedBase.Set = 99, 5
+	otherBase := backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 94, Sum: 95}}}
+	for name, row := range map[string]struct {
+		bases            []backup.Base
+		segments         []backup.Stored
+		restorable, lost consensus.Index
+	}{
+		"nothing is there":      {nil, nil, 90, 90},
+		"it was never there":    {nil, nil, 0, 0},
+		"the member is behind":  {nil, nil, 150, 0},
+		"all is there":          {nil, nil, 100, 0},
+		"the end is gone":       {[]backup.Base{base}, []backup.Stored{segment(51, 60, 0, 0)}, 70, 70},
+		"it was not reported":   {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 75},
+		"it was given up":       {[]backup.Base{base}, []backup.Stored{segment(51, 75, 0, 0), segment(76, 90, 0, 1), segment(91, 99, 1, 1)}, 70, 75},
+		"a base was given up":   {[]backup.Base{base, otherBase}, []backup.Stored{segment(51, 75, 0, 0), segment(95, 99, 1, 1)}, 70, 75},
+		"of a set of before":    {[]backup.Base{base, sealedBase}, []backup.Stored{segment(51, 75, 0, 0)}, 70, 99},
+		"as far as it is known": {[]backup.Base{base}, []backup.Stored{segment(51, 79, 0, 1)}, 70, 79},
+	} {
+		c := &backup.Catalog{Cluster: cluster, Bases: row.bases, Segments: row.segments}
+		c.Sort()
+		at := ship.Begin(&ship.Found{Catalog: c, Applied: 100, Now: 1, Restorable: row.restorable,
+			Own: func(i consensus.Index) (uint64, bool) { return uint64(i), i >= 80 }})
+		if at.Applied != 100 || at.Lost != row.lost || at.Base != nil || at.Continue != nil {
+			t.Errorf("%s: got %+v", name, at)
+		}
 	}
 }

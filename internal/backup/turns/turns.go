@@ -53,6 +53,7 @@ type Faults struct {
 	Former    bool // a turn is given entries that are for the recipients of a later policy
 	Forgets   bool // the rule's window is a nanosecond
 	Crowds    bool // more operations are asked for at once than the place does
+	Believes  bool // nothing that members reported counts beside the names at the place
 	Prune     prune.Faults
 }
 
@@ -303,8 +304,12 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 		m.work()
 		return
 	}
-	start := ship.Begin(&ship.Found{Catalog: catalog, Applied: last.Index, Now: now.UnixMilli(), Own: m.feed.Sum,
-		Secrets: secrets(&m.row.Policy), Known: m.row.Known, Restorable: consensus.Index(m.row.Progress.Restorable.Index)})
+	found := &ship.Found{Catalog: catalog, Applied: last.Index, Now: now.UnixMilli(), Own: m.feed.Sum,
+		Secrets: secrets(&m.row.Policy), Known: m.row.Known, Restorable: consensus.Index(m.row.Progress.Restorable.Index)}
+	if m.config.Faults.Believes {
+		found.Known, found.Restorable = nil, 0
+	}
+	start := ship.Begin(found)
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}

@@ -53,7 +53,7 @@ func endsOf(ctx context.Context, store objects.Store, found []consensus.ClusterI
 	shown := found[:min(len(found), mostClusters)]
 	l := &listedClusters{More: len(found) - len(shown)}
 	for _, id := range shown {
-		catalog, err := fetch.Recent(ctx, store, id, math.MaxUint64, backup.Hash{}, math.MaxUint64, 0)
+		catalog, err := fetch.Recent(ctx, store, fetch.Window{Cluster: id, Epoch: math.MaxUint64, Most: math.MaxUint64})
 		if err != nil {
 			return nil, err
 		}

@@ -143,7 +143,7 @@ func TestStatus(t *testing.T) {
 	said(t, run("status"), "no restore could be tried by m3 40m00s ago: no room")
 	said(t, run("status"), "a restore is tried now by m4, since 1m00s")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "object obj/aa: gone", Damaged: 3, Proven: true, Member: 9}
-	said(t, run("status"), "3 objects are damaged, and others replace them: object obj/aa: gone")
+	said(t, run("status"), "3 objects are damaged or gone, and the newest state was proven without: object obj/aa: gone")
 	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "2 bases not compared", Proven: true, Member: 9}
 	said(t, run("status"), "the last proof is not whole: 2 bases not compared")
 	f.status.VerifySeconds, f.status.Verified, f.status.Proven, f.status.Proving = 0, nil, nil, 0

@@ -29,7 +29,7 @@ func proofs(b *quoratepb.BackupStatus) (lines []string) {
 		lines = append(lines, fmt.Sprintf("no restore could be tried by %s %s: %s", prover(last),
 			ago(b, last.GetTimeMs()), why))
 	case last.GetDamaged() > 0:
-		lines = append(lines, fmt.Sprintf("%s damaged, and others replace them: %s",
+		lines = append(lines, fmt.Sprintf("%s damaged or gone, and the newest state was proven without: %s",
 			plural.Of(int(min(last.GetDamaged(), 1<<30)), "object")+is(last.GetDamaged()), why))
 	case why != "":
 		lines = append(lines, "the last proof is not whole: "+why)

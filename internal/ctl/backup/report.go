@@ -2,13 +2,11 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -23,7 +21,7 @@ const mostWhy = 500
 func report(ctx context.Context, c *command.Connection, s *source, took time.Duration, p *snapshot.Proof, failed error) error {
 	r := &quoratepb.ReportBackupRequest{Place: s.at.String(), TookMs: took.Milliseconds(),
 		Cluster: uint64(s.catalog.Cluster)}
-	switch damage, unreachable := (*fetch.DamageError)(nil), (*backup.UnreachableError)(nil); {
+	switch {
 	case failed == nil:
 		at, err := time.Parse(time.RFC3339Nano, p.Time)
 		if err != nil {
@@ -37,7 +35,7 @@ func report(ctx context.Context, c *command.Connection, s *source, took time.Dur
 		if len(p.Damaged) > 0 {
 			r.Why = printable.Within(p.Damaged[0], mostWhy)
 		}
-	case errors.As(failed, &damage), errors.As(failed, &unreachable):
+	case fetch.Verdict(failed, nil):
 		r.Damaged, r.Why = 1, printable.Within(failed.Error(), mostWhy)
 	default:
 		return nil

@@ -1,5 +1,5 @@
 // Package prover proves the continuous backup while this member is the one that the leader has appointed for that (package
-// member/shipping): it lists the place, runs package backup/prove in a scratch directory, and reports what package
+// member/shipping): it takes the steps of package backup/survey, which proves in a scratch directory, and reports what package
 // backup/attempt makes of that.
 //
 // A Prover has one goroutine. It is the last in the queue for everything: it reads the place at a bounded rate, one object at a

@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/attempt"
-	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
+	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
@@ -47,7 +44,7 @@ type Options struct {
 	// ObjectBytes is the memory for reading a manifest or a segment, one at a time.
 	ObjectBytes int64
 	// NameBytes is the memory for the names of the objects at the place, and for what is made of them; zero:
-	// EnoughNameBytes.
+	// survey.EnoughNameBytes.
 	NameBytes int64
 	// TooLittle is why this member has no memory for a proof; nil: it has.
 	TooLittle error
@@ -184,105 +181,15 @@ func (p *Prover) look(ctx context.Context, op *attempt.Op) (*prove.Proof, error)
 		return ctx.Err()
 	}}
 	p.worked = p.options.Clock.Now()
-	l, err := p.list(ctx, op, store)
-	if err != nil {
-		return nil, err
+	look := survey.New(survey.Options{Store: store, Cluster: p.options.Cluster, Epoch: p.options.Epoch, Op: op,
+		Row: p.options.Row, ObjectBytes: p.options.ObjectBytes, NameBytes: p.options.NameBytes, Part: func(
+			ctx context.Context, run func(context.Context, prove.Options) (*prove.Proof, error),
+		) (*prove.Proof, error) {
+			return p.guarded(ctx, op, run)
+		}})
+	for look.Step(ctx) {
 	}
-	p.worked = p.options.Clock.Now()
-	proof, err := p.proveEnd(ctx, op, store, l)
-	reported := consensus.Index(op.Row.Progress.Restorable.Index)
-	if l.catalog.Cut && (prove.Verdict(err) || err == nil && proof.At.Index < reported) {
-		return nil, fmt.Errorf("%w (%v)", errCut, err) // err is no cause: it would be a verdict
-	}
-	if err != nil {
-		return nil, errors.Join(append(l.before.Damaged, err)...)
-	}
-	return l.complete(proof), nil
-}
-
-// list lists the end of the history. Where that has not the last base that was proven, there is no memory for all names since
-// then: the bases between are compared first, with the log between each two of them in memory.
-func (p *Prover) list(ctx context.Context, op *attempt.Op, store objects.Store) (_ *listing, err error) {
-	l := &listing{after: op.After()}
-	for round := 1; ; round++ {
-		l.catalog = nil // there is memory for one
-		l.catalog, err = fetch.Recent(ctx, store, p.options.Cluster, p.options.Epoch, l.after, op.Most(),
-			p.options.NameBytes/nameTimes)
-		switch {
-		case err != nil:
-			return nil, err
-		case l.catalog.Cut && len(l.catalog.Bases) == 0:
-			return nil, fmt.Errorf("%w (this member listed %d, for more raise its --memory)", errCut, len(l.catalog.Segments))
-		case l.after == (backup.Hash{}) || hasBase(l.catalog, l.after):
-			return l, nil
-		}
-		marks, err := fetch.Marks(ctx, store, p.options.Cluster, p.options.Epoch, op.Most())
-		if err != nil {
-			return nil, err
-		}
-		between(marks, l, op.Known)
-		n := len(marks.Bases)
-		if n < 2 {
-			return l, nil
-		}
-		last := marks.Bases[n-1].Hash
-		if round > mostRounds {
-			l.add(&prove.Proof{Base: marks.Bases[0], Left: n - 1}, last)
-			return l, nil
-		}
-		l.catalog = nil
-		found, err := p.compare(ctx, op, store, marks)
-		if err != nil {
-			return nil, err
-		}
-		l.add(found, last)
-	}
-}
-
-// compare compares the bases of a catalog.
-func (p *Prover) compare(ctx context.Context, op *attempt.Op, store objects.Store, c *backup.Catalog) (*prove.Proof, error) {
-	p.worked = p.options.Clock.Now()
-	begin := &c.Bases[0]
-	log := func(from, to *backup.Base) (segments []backup.Stored, short bool, err error) {
-		segments, short, err = fetch.Between(ctx, store, begin, from, to, p.options.NameBytes/nameTimes)
-		begin = from
-		n := len(segments)
-		segments = slices.DeleteFunc(segments, func(s backup.Stored) bool { return s.Size > p.options.ObjectBytes })
-		return segments, short || len(segments) < n, err
-	}
-	return p.guarded(ctx, op, store, op.After(), func(ctx context.Context, o prove.Options) (*prove.Proof, error) {
-		return prove.Compare(ctx, o, c, log)
-	})
-}
-
-// errCut is why a backup could not be proven of which a part was not looked at. Nothing that was found wrong is a verdict then.
-var errCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base " +
-	"makes them fewer, and `quorate backup verify` lists all")
-
-// proveEnd proves what of a catalog leads to the state that was reported. If that is damaged, or gone, the rest may replace it.
-func (p *Prover) proveEnd(ctx context.Context, op *attempt.Op, store objects.Store, l *listing) (*prove.Proof, error) {
-	end := backup.Point{Index: consensus.Index(op.Row.Progress.Restorable.Index), Sum: op.Row.Progress.Sum}
-	if end.Sum == 0 {
-		return p.prove(ctx, op, store, l.after, l.catalog)
-	}
-	own, err := l.catalog.LeadingTo(end)
-	if err != nil { // nothing ends with it
-		return p.prove(ctx, op, store, l.after, l.catalog)
-	}
-	proof, first := p.prove(ctx, op, store, l.after, own)
-	if first == nil || !prove.Verdict(first) {
-		return proof, first
-	}
-	proof, err = p.prove(ctx, op, store, l.after, l.catalog)
-	switch {
-	case err != nil && !prove.Verdict(err):
-		return nil, err
-	case err != nil || proof.At.Point != end:
-		return nil, first // it names what is damaged of the reported state
-	case !slices.ContainsFunc(proof.Damaged, func(d error) bool { return strings.Contains(first.Error(), d.Error()) }):
-		proof.Damaged = append(proof.Damaged, first)
-	}
-	return proof, nil
+	return look.Result()
 }
 
 // watched is a place that is asked for nothing once check fails.
@@ -307,35 +214,12 @@ func (w watched) List(ctx context.Context, prefix, after string, limit int) ([]o
 	return w.Store.List(ctx, prefix, after, limit)
 }
 
-// fits says which segment this member has too little memory for.
-func (p *Prover) fits(c *backup.Catalog) error {
-	for i := range c.Segments {
-		if s := &c.Segments[i]; s.Size > p.options.ObjectBytes {
-			return fmt.Errorf("object %v has %d bytes, and this member has memory for %d: raise its --memory", s, s.Size,
-				p.options.ObjectBytes)
-		}
-	}
-	return nil
-}
-
-// prove proves a catalog.
-func (p *Prover) prove(
-	ctx context.Context, op *attempt.Op, store objects.Store, after backup.Hash, c *backup.Catalog,
-) (*prove.Proof, error) {
-	if err := p.fits(c); err != nil {
-		return nil, err
-	}
-	return p.guarded(ctx, op, store, after, func(ctx context.Context, o prove.Options) (*prove.Proof, error) {
-		return prove.Run(ctx, o, c)
-	})
-}
-
 // guarded runs a proof. A store that cannot go on must not end the member: it is one of a copy. The engine's goroutines, and
 // whatever waits for them, stay where they are until the process ends, with what they hold.
 func (p *Prover) guarded(
-	ctx context.Context, op *attempt.Op, store objects.Store, after backup.Hash,
-	run func(context.Context, prove.Options) (*prove.Proof, error),
+	ctx context.Context, op *attempt.Op, run func(context.Context, prove.Options) (*prove.Proof, error),
 ) (*prove.Proof, error) {
+	p.worked = p.options.Clock.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	broken := make(chan error, 1)
@@ -352,10 +236,9 @@ func (p *Prover) guarded(
 	}
 	ended := make(chan ending, 1)
 	go func() {
-		proof, err := run(ctx, prove.Options{Store: store, FS: p.options.FS, Dir: p.options.Dir,
+		proof, err := run(ctx, prove.Options{FS: p.options.FS, Dir: p.options.Dir,
 			OpenEngine: func(dir string) (engine.Engine, error) { return p.options.OpenEngine(dir, fatal) },
-			Apply:      p.options.Apply, Parallel: 1, After: after, Known: op.Known, Room: p.options.Room,
-			ObjectBytes: p.options.ObjectBytes, Rest: func() error { return p.rest(ctx, op) }})
+			Apply:      p.options.Apply, Parallel: 1, Room: p.options.Room, Rest: func() error { return p.rest(ctx, op) }})
 		ended <- ending{proof, err}
 	}()
 	select {

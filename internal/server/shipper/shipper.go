@@ -239,8 +239,10 @@ func (s *Shipper) list(ctx context.Context, store objects.Store) (*backup.Catalo
 	if !known {
 		return nil, turns.ErrNotFollowed
 	}
-	return fetch.Recent(ctx, store, s.options.Cluster, s.options.Epoch, backup.Hash{}, applied.Index,
-		max(s.options.NameBytes, LeastNameBytes)/nameTimes)
+	row := s.options.Row()
+	return fetch.Recent(ctx, store, fetch.Window{Cluster: s.options.Cluster, Epoch: s.options.Epoch, Most: applied.Index,
+		Known:  func(h backup.Hash) bool { return row.Knows(h) },
+		Memory: max(s.options.NameBytes, LeastNameBytes) / nameTimes})
 }
 
 func (s *Shipper) report(ctx context.Context, command *kv.Command) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup/attempt"
+	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
@@ -36,6 +37,7 @@ type Set struct {
 	Apply           apply.Faults
 	Ships           turns.Faults
 	Proves          attempt.Faults
+	Surveys         survey.Faults
 	Users           users.Faults
 	LyingDisk       bool // a sync that does nothing
 	LyingLog        bool // the log does not sync
@@ -229,6 +231,10 @@ var others = []Break{
 		set: func(b *Set) { b.Proves.OneLook = true }},
 	{Name: "prove-lost", About: "a backup is called proven though its end is gone", Law: "backup", With: "--nemesis backup",
 		set: func(b *Set) { b.Proves.Lost = true }},
+	{Name: "ship-believes", About: "names of bases that somebody made up count as those of members", Law: "backup",
+		With: "--nemesis backup", set: func(b *Set) { b.Ships.Believes = true }},
+	{Name: "prove-skips", About: "bases that are no more in a member's list count as compared", Law: "backup",
+		With: "--nemesis backup", set: func(b *Set) { b.Surveys.Skips = true }},
 	{Name: "lossy-watch", About: "a watcher loses events", Law: "watch",
 		set: func(b *Set) { b.Watch = true }},
 }
