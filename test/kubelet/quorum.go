@@ -33,6 +33,7 @@ func loseQuorum(ctx context.Context, c *cluster) error {
 	}
 	objects := c.apply.client.Resource(quorateClusters).Namespace(c.namespace)
 	var revision int64
+	var id string
 	err = until(ctx, readyTime, "the loss is told", func() error {
 		object, err := objects.Get(ctx, operatedName, metav1.GetOptions{})
 		if err != nil {
@@ -42,13 +43,14 @@ func loseQuorum(ctx context.Context, c *cluster) error {
 		if revision, told, _ = unstructured.NestedInt64(object.Object, "status", "quorumLoss", "revision"); !told {
 			return errors.New("it is not")
 		}
+		id, _, _ = unstructured.NestedString(object.Object, "status", "quorumLoss", "id")
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	c.say("by consent %d acknowledged writes after revision %d are given up", c.writer.giveUpAfter(revision), revision)
-	consent := fmt.Sprintf(`{"spec":{"recovery":{"acceptLossAfter":%d}}}`, revision)
+	consent := fmt.Sprintf(`{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}`, revision, id)
 	if _, err := objects.Patch(ctx, operatedName, types.MergePatchType, []byte(consent), metav1.PatchOptions{}); err != nil {
 		return err
 	}
