@@ -81,6 +81,10 @@ type cluster struct {
 
 // create makes the cluster and waits until it is whole. Then writes begin.
 func (c *cluster) create(ctx context.Context, class string) error {
+	// Else two members may share a node, and a scenario that takes one node takes a majority.
+	if err := until(ctx, time.Minute, "all nodes are ready", func() error { return c.nodesReady(ctx) }); err != nil {
+		return err
+	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
 	if _, err := c.plane.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return err

@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
+
+// refusalTime is how long an API server may refuse rights that it has not read yet, after it started.
+const refusalTime = 10 * time.Second
 
 // refusals fails if logs of the operators in a namespace say that they lack a right.
 func (g *ground) refusals(namespace string) error {
@@ -22,13 +27,27 @@ func (g *ground) refusals(namespace string) error {
 				return err
 			}
 			for line := range strings.Lines(string(text)) {
-				if strings.Contains(line, "is forbidden: User") {
+				if g.refused(line) {
 					return fmt.Errorf("the operator lacks a right: %s", line)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// refused tells whether a line of a log says that a right lacks, and not just after the API server started.
+func (g *ground) refused(line string) bool {
+	if !strings.Contains(line, "is forbidden: User") {
+		return false
+	}
+	var entry struct {
+		TS time.Time `json:"ts"`
+	}
+	if err := json.Unmarshal([]byte(line), &entry); err != nil {
+		return true
+	}
+	return entry.TS.Sub(g.plane.Started()) > refusalTime || entry.TS.Before(g.plane.Started().Add(-time.Second))
 }
 
 // helmMissing says what a chart needs that was not given.

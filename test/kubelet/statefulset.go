@@ -133,6 +133,9 @@ func deleteClaim(ctx context.Context, c *cluster) error {
 	return c.reset(ctx, 1)
 }
 
+// resetTime is how long the members may need to learn that one of them says it has lost its disk. Until then they refuse.
+const resetTime = 30 * time.Second
+
 // reset waits until a member with an empty disk refuses to start, and replaces it.
 func (c *cluster) reset(ctx context.Context, i int) error {
 	if err := c.logged(ctx, i, "quorate member reset"); err != nil {
@@ -141,8 +144,10 @@ func (c *cluster) reset(ctx context.Context, i int) error {
 	if err := c.progress(ctx, someWrites); err != nil {
 		return err
 	}
-	_, err := c.quorateCommand(ctx, "member", "reset", c.podName(i), "--yes")
-	return err
+	return until(ctx, resetTime, c.podName(i)+" can be reset", func() error {
+		_, err := c.quorateCommand(ctx, "member", "reset", c.podName(i), "--yes")
+		return err
+	})
 }
 
 func wipeDisk(ctx context.Context, c *cluster) error {

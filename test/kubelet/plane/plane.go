@@ -47,6 +47,7 @@ type Plane struct {
 	Client     kubernetes.Interface
 	ServingCA  string // file of the authority that signed the API server's certificate
 
+	started                       time.Time
 	members                       []*process
 	server, controller, scheduler *process
 }
@@ -134,8 +135,12 @@ func (p *Plane) AwaitReady(ctx context.Context) error {
 // StopAPI kills the API server. StartAPI starts it again.
 func (p *Plane) StopAPI() { p.server.kill() }
 
+// Started is when the API server was started last.
+func (p *Plane) Started() time.Time { return p.started }
+
 // StartAPI starts the API server again and waits until it is ready.
 func (p *Plane) StartAPI(ctx context.Context) error {
+	p.started = time.Now()
 	if err := p.server.start(); err != nil {
 		return err
 	}
