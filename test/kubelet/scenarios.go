@@ -93,8 +93,8 @@ func perform(ctx context.Context, g *ground, away time.Duration, matches *regexp
 		if r.failed != nil {
 			failed++
 			g.restore(ctx)
-			fmt.Fprintf(os.Stderr, "%s: %v\n", s.title(), r.failed)
 		}
+		fmt.Fprintln(os.Stderr, r)
 		rows = append(rows, r)
 	}
 	printTable(os.Stdout, rows)

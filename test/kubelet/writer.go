@@ -202,12 +202,16 @@ func printTable(out io.Writer, rows []row) {
 	fmt.Fprintln(out, "| scenario | time | writes acknowledged | of these lost | writes that failed | longest pause | |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
 	for _, r := range rows {
-		verdict := "ok"
-		if r.failed != nil {
-			verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
-		}
-		fmt.Fprintf(out, "| %s | %.0f s | %d | %d | %d | %.1f s | %s |\n", r.name, r.took.Seconds(), r.tally.acked,
-			r.tally.lost,
-			r.tally.failed, r.tally.pause.Seconds(), verdict)
+		fmt.Fprintln(out, r)
 	}
+}
+
+// String is the row as Markdown.
+func (r row) String() string {
+	verdict := "ok"
+	if r.failed != nil {
+		verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
+	}
+	return fmt.Sprintf("| %s | %.0f s | %d | %d | %d | %.1f s | %s |", r.name, r.took.Seconds(), r.tally.acked, r.tally.lost,
+		r.tally.failed, r.tally.pause.Seconds(), verdict)
 }
