@@ -183,10 +183,10 @@ charts:
 	test/charts/etcds $(ETCDS) 3.5.35 3.6.16 3.7.3
 	cd test/charts && $(GO) vet ./... && ETCDS=$(ETCDS) $(GO) test -count=1 -timeout 20m ./...
 
-# Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: five minutes, once the programs of
-# Kubernetes are built, which takes the first run half an hour. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.
+# Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: half an hour, once the programs of
+# Kubernetes are built, which takes the first run as long. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.
 e2e:
-	./test/kubelet/run
+	ETCDS=$(ETCDS) ./test/kubelet/run
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:

@@ -324,6 +324,10 @@ func (g *ground) start(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, for
 			args = []string{"version", "--the-init-container-failed"}
 		}
 	}
+	alone := strings.NewReplacer(",http://127.0.0.1:2379", "", ",https://127.0.0.1:2379", "")
+	for i := range args { // all pods share this machine's loopback address, so none listens there
+		args[i] = alone.Replace(args[i])
+	}
 	script := `mount --make-rprivate / && mount --bind "$1" /etc/hosts && shift && exec "$@"`
 	p.cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", script, "sh", g.hosts(), g.quorate}, args...)...)
 	out, err := os.OpenFile(p.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

@@ -83,6 +83,32 @@ func (a *authority) issue(serial int64, name string, hosts ...string) map[string
 		"tls.key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))}
 }
 
+// certify plays cert-manager: it makes the Secrets of the release db, for the hosts that it asks for.
+func (g *ground) certify(c *cluster, ca *authority) {
+	g.t.Helper()
+	for i, side := range []string{"client", "peer"} {
+		var hosts []string
+		for _, name := range c.objects["Certificate/db-quorate-"+side]["spec"].(map[string]any)["dnsNames"].([]any) {
+			hosts = append(hosts, name.(string))
+		}
+		g.secrets["db-quorate-"+side+"-tls"] = ca.issue(int64(2+i), side, hosts...)
+	}
+}
+
+// TestMembers_tlsOfMembersAlone plays the release of docs/kubernetes.md: members show certificates, and clients need none.
+func TestMembers_tlsOfMembersAlone(t *testing.T) {
+	g := newGround(t)
+	c := newCluster(t)
+	r := c.mustInstall("db", "certManager: {enabled: true}\nreplicaCount: 1")
+	g.keepSecrets(r)
+	g.certify(c, newAuthority(t))
+	p := g.startMember(r, 0)
+	p.awaitReady()
+	if status, said := g.runJob(r, "auth"); status != 0 {
+		t.Fatalf("the job that turns authentication on: %d, %s", status, said)
+	}
+}
+
 // TestMembers_tls plays a release with cert-manager's certificates, whose Secrets name the hosts that the release asks for:
 // members and clients show certificates, and the release grows.
 func TestMembers_tls(t *testing.T) {
@@ -93,13 +119,7 @@ func TestMembers_tls(t *testing.T) {
 	r := c.mustInstall("db", values+"3")
 	g.keepSecrets(r)
 	ca := newAuthority(t)
-	for i, side := range []string{"client", "peer"} {
-		var hosts []string
-		for _, name := range c.objects["Certificate/db-quorate-"+side]["spec"].(map[string]any)["dnsNames"].([]any) {
-			hosts = append(hosts, name.(string))
-		}
-		g.secrets["db-quorate-"+side+"-tls"] = ca.issue(int64(2+i), side, hosts...)
-	}
+	g.certify(c, ca)
 	for i := range 5 {
 		g.number("db-quorate", i)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/quorate/quorate/test/kubelet/node"
+	"github.com/quorate/quorate/test/kubelet/plane"
 )
 
 //go:embed cluster.yaml
@@ -26,6 +28,8 @@ const (
 	replicas  = 3
 	container = "quorate"
 	readyTime = 3 * time.Minute
+
+	someWrites = 100 // so many are progress
 )
 
 // How pods of a cluster avoid each other's nodes.
@@ -35,18 +39,52 @@ const (
 	preferred = `preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: ` + elsewhere + `}]`
 )
 
+// A subject is a way to have a cluster of Quorate on Kubernetes.
+type subject interface {
+	// missing says what the ground lacks for it; empty if it lacks nothing.
+	missing(g *ground) string
+	// install makes the cluster in its namespace, with claims of a class, and says how clients reach it.
+	install(ctx context.Context, c *cluster, class string) error
+	// whole says why the cluster is not as it shall be.
+	whole(ctx context.Context, c *cluster) error
+	// selector selects the pods of members.
+	selector() string
+	// set is the name of the StatefulSet; empty if there is none.
+	set() string
+	// judge says what else was wrong in a scenario that is over.
+	judge(c *cluster) error
+	// String is the subject's name in the table.
+	String() string
+}
+
+// wanted is what a QuorateCluster shall be.
+type wanted struct {
+	members              int
+	version, size, class string
+	tls, host, auth      string
+}
+
 // A cluster is Quorate's, in a namespace of its own.
 type cluster struct {
 	*ground
 	subject
 	namespace string
 	class     string
-	wanted    wanted // of an operated one
+	access    access // once it is installed
 	writer    *writer
+	wanted    wanted   // of an operated one
+	values    []string // further ones of a chart
+
+	rootSecret  string              // of the password of root; empty: there are no users
+	authorities [2]*plane.Authority // of a chart's certificates
 }
 
 // create makes the cluster and waits until it is whole. Then writes begin.
 func (c *cluster) create(ctx context.Context, class string) error {
+	// Else two members may share a node, and a scenario that takes one node takes a majority.
+	if err := until(ctx, time.Minute, "all nodes are ready", func() error { return c.nodesReady(ctx) }); err != nil {
+		return err
+	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}
 	if _, err := c.plane.Client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return err
@@ -58,7 +96,7 @@ func (c *cluster) create(ctx context.Context, class string) error {
 		return err
 	}
 	var err error
-	c.writer, err = startWriter(c.endpoints(c.namespace))
+	c.writer, err = startWriter(c.access)
 	return err
 }
 
@@ -67,9 +105,9 @@ func (c *cluster) ready(ctx context.Context) error {
 	return until(ctx, readyTime, "the cluster is whole", func() error { return c.whole(ctx, c) })
 }
 
-// setWhole says why not all pods of a StatefulSet are of its newest revision, and ready.
-func (c *cluster) setWhole(ctx context.Context, name string) error {
-	set, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Get(ctx, name, metav1.GetOptions{})
+// setWhole says why not all pods of the StatefulSet are of its newest revision, and ready.
+func (c *cluster) setWhole(ctx context.Context) error {
+	set, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Get(ctx, c.set(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -112,8 +150,29 @@ func (c *cluster) complaints(ctx context.Context) string {
 	return "; " + strings.Join(all, "; ")
 }
 
+// podName is that of a pod of the StatefulSet, and of its member.
+func (c *cluster) podName(i int) string { return fmt.Sprintf("%s-%d", c.set(), i) }
+
+func (c *cluster) claimName(i int) string { return "data-" + c.podName(i) }
+
 func (c *cluster) pod(ctx context.Context, i int) (*corev1.Pod, error) {
-	return c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, fmt.Sprintf("q-%d", i), metav1.GetOptions{})
+	return c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, c.podName(i), metav1.GetOptions{})
+}
+
+// replaced waits until a pod is gone, or another one has its name.
+func (c *cluster) replaced(ctx context.Context, p *corev1.Pod) error {
+	return until(ctx, time.Minute, p.Name+" is gone", func() error {
+		now, err := c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, p.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		case now.UID == p.UID:
+			return errors.New("it is there")
+		}
+		return nil
+	})
 }
 
 // nodeOf is the node on which a pod is.
@@ -133,23 +192,11 @@ func (c *cluster) leader(ctx context.Context) (*corev1.Pod, error) {
 		return nil, err
 	}
 	for i := range pods {
-		if leads(ctx, "http://"+pods[i].Status.PodIP+":2379") {
+		if c.access.leads(ctx, pods[i].Status.PodIP) {
 			return &pods[i], nil
 		}
 	}
 	return nil, errors.New("no member leads")
-}
-
-func leads(ctx context.Context, endpoint string) bool {
-	client, err := connect([]string{endpoint})
-	if err != nil {
-		return false
-	}
-	defer client.Close()
-	call, cancel := context.WithTimeout(ctx, putTime)
-	defer cancel()
-	status, err := client.Status(call, endpoint)
-	return err == nil && status.Leader == status.Header.MemberId
 }
 
 // leaderNode is the node of the member that leads.
@@ -175,7 +222,17 @@ func (c *cluster) progress(ctx context.Context, more int) error {
 // quorateCommand runs a command of Quorate's own, as an operator does.
 func (c *cluster) quorateCommand(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, c.quorate, arguments...)
-	command.Env = append(os.Environ(), "QUORATE_ENDPOINTS="+strings.Join(c.endpoints(c.namespace), ","))
+	command.Env = append(os.Environ(), "QUORATE_ENDPOINTS="+strings.Join(c.access.endpoints, ","))
+	if c.access.user != "" {
+		command.Env = append(command.Env, "QUORATE_USER="+c.access.user, "QUORATE_PASSWORD="+c.access.password)
+	}
+	if c.access.authority != nil {
+		file := filepath.Join(c.directory, c.namespace+".crt")
+		if err := os.WriteFile(file, c.access.authority, 0o644); err != nil {
+			return "", err
+		}
+		command.Env = append(command.Env, "QUORATE_CACERT="+file)
+	}
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("quorate %s: %w: %s", strings.Join(arguments, " "), err, out)
@@ -185,9 +242,9 @@ func (c *cluster) quorateCommand(ctx context.Context, arguments ...string) (stri
 
 // logged waits until a member's log has a text.
 func (c *cluster) logged(ctx context.Context, i int, text string) error {
-	return until(ctx, time.Minute, fmt.Sprintf("the log of q-%d says %q", i, text), func() error {
+	return until(ctx, time.Minute, fmt.Sprintf("the log of %s says %q", c.podName(i), text), func() error {
 		for _, n := range c.nodes {
-			log, err := os.ReadFile(n.Log(c.namespace, fmt.Sprintf("q-%d", i), container))
+			log, err := os.ReadFile(n.Log(c.namespace, c.podName(i), container))
 			if err == nil && strings.Contains(string(log), text) {
 				return nil
 			}

@@ -27,7 +27,8 @@ type groundOptions struct {
 	directory, binaries, quorate string
 	members                      int
 	images                       node.Images
-	helm, charts                 string // for the scenarios of charts; empty if there is none
+	helmPath, charts             string // for the scenarios of charts; empty if there is none
+	plugin                       string // kubectl-quorate; the same
 }
 
 // A ground is a control plane with three nodes.
@@ -42,6 +43,7 @@ type ground struct {
 	images    node.Images
 	helmPath  string
 	charts    string
+	plugin    string
 
 	operatorInstalled bool
 }
@@ -50,8 +52,8 @@ const nodes = 3
 
 func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images, helmPath: o.helm,
-		charts: o.charts}
+	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images, helmPath: o.helmPath,
+		charts: o.charts, plugin: o.plugin}
 	net, err := network.New(plane.ServiceRange)
 	if err != nil {
 		return nil, err

@@ -58,6 +58,7 @@ func run() error {
 	members := flag.Int("etcd-members", 1, "members of Quorate below the API server: 1 or 3")
 	helm := flag.String("helm", "", "binary of Helm, for the scenarios of charts")
 	charts := flag.String("charts", "", "directory of the charts, for the same")
+	plugin := flag.String("plugin", "", "binary of kubectl-quorate, for the scenario of that")
 	away := flag.Duration("away", time.Minute, "how long the API server is away in the scenario of that")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.Var(extra, "image", "NAME=PATH: what an image stands for; may be repeated")
@@ -100,7 +101,7 @@ func run() error {
 	}
 	began := time.Now()
 	ground, err := startGround(ctx, groundOptions{directory: *directory, binaries: *binaries, quorate: *quorate,
-		members: *members, images: table, helm: *helm, charts: *charts})
+		members: *members, images: table, helmPath: *helm, charts: *charts, plugin: *plugin})
 	if err != nil {
 		return err
 	}

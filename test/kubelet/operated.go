@@ -38,7 +38,7 @@ func chartScale(ctx context.Context, c *cluster) error {
 
 // voters waits until the cluster has so many members, and no more.
 func (c *cluster) voters(ctx context.Context, count int) error {
-	client, err := connect(c.endpoints(c.namespace))
+	client, err := c.access.connect()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func loseNode(ctx context.Context, c *cluster) error {
 
 func operatedRoll(ctx context.Context, c *cluster) error {
 	for _, version := range []string{"next", "now"} {
-		if err := c.want(ctx, c.class, wanted{members: replicas, version: version, size: "1Gi"}); err != nil {
+		if err := c.want(ctx, func(w *wanted) { w.version = version }); err != nil {
 			return err
 		}
 		if err := c.ready(ctx); err != nil {
@@ -112,21 +112,25 @@ func operatedRoll(ctx context.Context, c *cluster) error {
 
 func operatedScale(ctx context.Context, c *cluster) error {
 	for _, count := range []int{5, 3} {
-		if err := c.want(ctx, c.class, wanted{members: count, version: "now", size: "1Gi"}); err != nil {
-			return err
-		}
-		if err := c.ready(ctx); err != nil {
-			return err
-		}
-		if err := c.voters(ctx, count); err != nil {
+		if err := c.scaleTo(ctx, count); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (c *cluster) scaleTo(ctx context.Context, count int) error {
+	if err := c.want(ctx, func(w *wanted) { w.members = count }); err != nil {
+		return err
+	}
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	return c.voters(ctx, count)
+}
+
 func operatedResize(ctx context.Context, c *cluster) error {
-	if err := c.want(ctx, c.class, wanted{members: replicas, version: "now", size: "2Gi"}); err != nil {
+	if err := c.want(ctx, func(w *wanted) { w.size = "2Gi" }); err != nil {
 		return err
 	}
 	return c.sized(ctx, "2Gi")
@@ -150,13 +154,7 @@ func operatedClaim(ctx context.Context, c *cluster) error {
 	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return until(ctx, time.Minute, "the pod is gone", func() error {
-		now, err := c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, p.Name, metav1.GetOptions{})
-		if err == nil && now.UID == p.UID {
-			return fmt.Errorf("it is there")
-		}
-		return nil
-	})
+	return c.replaced(ctx, p)
 }
 
 // killEvery is longer than the operator's lease, which a successor has to wait for.

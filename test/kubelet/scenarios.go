@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/test/kubelet/claims"
@@ -20,45 +20,61 @@ type scenario struct {
 	run     func(context.Context, *cluster) error
 }
 
-const someWrites = 100
-
 func scenarios(away time.Duration) []scenario {
+	set, release, custom := statefulSet{}, chart{}, operated{}
+	all := append(everywhere(set, away), []scenario{
+		{"roll a version and back", set, claims.Local, roll},
+		{"delete a pod by force whose process lives on", set, claims.Network, forceDelete},
+		{"resize", set, claims.Local, resize},
+		{"delete a claim by hand", set, claims.Local, deleteClaim},
+		{"wipe a disk", set, claims.Local, wipeDisk},
+	}...)
+	all = append(append(all, everywhere(release, away)...), []scenario{
+		{"roll a version and back", release, claims.Local, chartRoll},
+		{"scale 3, 5, 3", release, claims.Local, chartScale},
+		{"delete a pod by force whose process lives on", release, claims.Network, forceDelete},
+		{"delete a claim by hand", release, claims.Local, deleteClaim},
+		{"lose a node for ever, with its disk", release, claims.Local, chartLoseNode},
+		{"lose a node for ever, with disks of the network", release, claims.Network, chartOutOfService},
+		{"rotate certificates, then their authority", chart{tls: true}, claims.Local, chartRotate},
+		{"kubectl quorate", chart{users: true}, claims.Local, kubectlQuorate},
+	}...)
+	for _, version := range formerVersions {
+		all = append(all, scenario{"take over etcd " + version + ", and go back", former{version}, claims.Local, takeOver})
+	}
+	return append(append(all, everywhere(custom, away)...), []scenario{
+		{"roll a version and back", custom, claims.Local, operatedRoll},
+		{"scale 3, 5, 3", custom, claims.Local, operatedScale},
+		{"resize", custom, claims.Local, operatedResize},
+		{"delete a pod by force whose process lives on", custom, claims.Network, forceDelete},
+		{"delete a claim by hand", custom, claims.Local, operatedClaim},
+		{"lose a node for ever", custom, claims.Local, loseNode},
+		{"lose two of three nodes for ever, and consent", custom, claims.Local, loseQuorum},
+		{"rotate certificates", operated{tls: true}, claims.Local, operatedRotate},
+		{"kubectl quorate", operated{tls: true, users: true}, claims.Local, kubectlQuorate},
+		{"kill the operator again and again", custom, claims.Local, killOperator},
+		{"kill the operator at every step", custom, claims.Local, killAtSteps},
+		{"two operators that both act", custom, claims.Local, twoOperators},
+	}...)
+}
+
+// everywhere are the scenarios that happen to each subject.
+func everywhere(s subject, away time.Duration) []scenario {
 	write := func(ctx context.Context, c *cluster) error { return c.progress(ctx, someWrites) }
 	silent := func(ctx context.Context, c *cluster) error { return apiAway(ctx, c, away) }
-	all := []scenario{
-		{"roll a version and back", statefulSet{}, claims.Local, roll},
-		{"delete a pod by force whose process lives on", statefulSet{}, claims.Network, forceDelete},
-		{"resize", statefulSet{}, claims.Local, resize},
-		{"delete a claim by hand", statefulSet{}, claims.Local, deleteClaim},
-		{"wipe a disk", statefulSet{}, claims.Local, wipeDisk},
-		{"roll a version and back", chart{}, claims.Local, chartRoll},
-		{"scale 3, 5, 3", chart{}, claims.Local, chartScale},
-		{"lose a node for ever", operated{}, claims.Local, loseNode},
-		{"roll a version and back", operated{}, claims.Local, operatedRoll},
-		{"scale 3, 5, 3", operated{}, claims.Local, operatedScale},
-		{"resize", operated{}, claims.Local, operatedResize},
-		{"delete a claim by hand", operated{}, claims.Local, operatedClaim},
-		{"kill the operator again and again", operated{}, claims.Local, killOperator},
+	return []scenario{
+		{"create", s, claims.Local, write},
+		{"kill the leader's node", s, claims.Local, killNode},
+		{"freeze the leader's node", s, claims.Local, freezeNode},
+		{"cut the leader's node off", s, claims.Local, cutNode},
+		{"drain all nodes in turn", s, claims.Network, drainAll},
+		{"API server away", s, claims.Local, silent},
+		{"all nodes lose power", s, claims.Local, loseAll},
 	}
-	for _, s := range []subject{statefulSet{}, chart{}, operated{}} {
-		all = append(all, scenario{"create", s, claims.Local, write}, scenario{"kill the leader's node", s, claims.Local,
-			killNode},
-			scenario{"freeze the leader's node", s, claims.Local, freezeNode}, scenario{"cut the leader's node off", s,
-				claims.Local, cutNode},
-			scenario{"drain all nodes in turn", s, claims.Network, drainAll}, scenario{"API server away", s, claims.Local,
-				silent},
-			scenario{"all nodes lose power", s, claims.Local, loseAll})
-	}
-	order := map[subject]int{statefulSet{}: 0, chart{}: 1, operated{}: 2}
-	slices.SortStableFunc(all, func(a, b scenario) int { return order[a.subject] - order[b.subject] })
-	return all
 }
 
 // title is the scenario's name, with that of its subject.
-func (s scenario) title() string {
-	return map[subject]string{statefulSet{}: "StatefulSet", chart{}: "chart",
-		operated{}: "operator"}[s.subject] + ": " + s.name
-}
+func (s scenario) title() string { return s.subject.String() + ": " + s.name }
 
 // perform runs the scenarios that match, and prints the table. It has an error if one failed.
 func perform(ctx context.Context, g *ground, away time.Duration, matches *regexp.Regexp) error {
@@ -77,8 +93,8 @@ func perform(ctx context.Context, g *ground, away time.Duration, matches *regexp
 		if r.failed != nil {
 			failed++
 			g.restore(ctx)
-			fmt.Fprintf(os.Stderr, "%s: %v\n", s.title(), r.failed)
 		}
+		fmt.Fprintln(os.Stderr, r)
 		rows = append(rows, r)
 	}
 	printTable(os.Stdout, rows)
@@ -120,7 +136,7 @@ func performOne(ctx context.Context, g *ground, namespace string, s scenario) ro
 	case tally.lost > 0:
 		r.failed = fmt.Errorf("%d acknowledged writes are lost", tally.lost)
 	default:
-		r.failed = c.remove(ctx)
+		r.failed = errors.Join(c.judge(c), c.remove(ctx))
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,7 +14,7 @@ import (
 func roll(ctx context.Context, c *cluster) error {
 	for _, image := range []string{"quorate:next", "quorate:now"} {
 		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, container, image)
-		_, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Patch(ctx, "q", types.StrategicMergePatchType,
+		_, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Patch(ctx, c.set(), types.StrategicMergePatchType,
 			[]byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			return err
@@ -27,9 +28,13 @@ func roll(ctx context.Context, c *cluster) error {
 
 // forceDelete deletes a pod by force whose kubelet does not hear of it, so that a second process gets the claim.
 func forceDelete(ctx context.Context, c *cluster) error {
-	before, err := c.pod(ctx, 0)
+	pods, err := c.pods(ctx)
 	if err != nil {
 		return err
+	}
+	before := &pods[0]
+	again := func() (*corev1.Pod, error) {
+		return c.plane.Client.CoreV1().Pods(c.namespace).Get(ctx, before.Name, metav1.GetOptions{})
 	}
 	n, err := c.nodeOf(before)
 	if err != nil {
@@ -40,12 +45,12 @@ func forceDelete(ctx context.Context, c *cluster) error {
 		return err
 	}
 	var now int64
-	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, "q-0",
+	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, before.Name,
 		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		return err
 	}
 	err = until(ctx, time.Minute, "the new pod has tried to start on the old one's claim", func() error {
-		p, err := c.pod(ctx, 0)
+		p, err := again()
 		switch {
 		case err != nil:
 			return err
@@ -61,7 +66,7 @@ func forceDelete(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	if p, err := c.pod(ctx, 0); err != nil || p.Status.ContainerStatuses[0].Ready {
+	if p, err := again(); err != nil || p.Status.ContainerStatuses[0].Ready {
 		return fmt.Errorf("a second process serves with the claim of one that runs (%w)", err)
 	}
 	if err := c.progress(ctx, someWrites); err != nil {
@@ -74,7 +79,7 @@ func resize(ctx context.Context, c *cluster) error {
 	all := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace)
 	for i := range replicas {
 		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
-		if _, err := all.Patch(ctx, fmt.Sprintf("data-q-%d", i), types.MergePatchType, patch,
+		if _, err := all.Patch(ctx, c.claimName(i), types.MergePatchType, patch,
 			metav1.PatchOptions{}); err != nil {
 			return err
 		}
@@ -101,7 +106,7 @@ func (c *cluster) sized(ctx context.Context, size string) error {
 
 // deleteClaim deletes a member's claim and its pod. The member must not begin anew by itself; an operator resets it.
 func deleteClaim(ctx context.Context, c *cluster) error {
-	claim, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, "data-q-1", metav1.GetOptions{})
+	claim, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, c.claimName(1), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -109,11 +114,11 @@ func deleteClaim(ctx context.Context, c *cluster) error {
 		metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, "q-1", metav1.DeleteOptions{}); err != nil {
+	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, c.podName(1), metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	err = until(ctx, time.Minute, "there is a new claim", func() error {
-		p, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, "data-q-1", metav1.GetOptions{})
+		p, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, c.claimName(1), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -128,6 +133,9 @@ func deleteClaim(ctx context.Context, c *cluster) error {
 	return c.reset(ctx, 1)
 }
 
+// resetTime is how long the members may need to learn that one of them says it has lost its disk. Until then they refuse.
+const resetTime = 30 * time.Second
+
 // reset waits until a member with an empty disk refuses to start, and replaces it.
 func (c *cluster) reset(ctx context.Context, i int) error {
 	if err := c.logged(ctx, i, "quorate member reset"); err != nil {
@@ -136,8 +144,10 @@ func (c *cluster) reset(ctx context.Context, i int) error {
 	if err := c.progress(ctx, someWrites); err != nil {
 		return err
 	}
-	_, err := c.quorateCommand(ctx, "member", "reset", fmt.Sprintf("q-%d", i), "--yes")
-	return err
+	return until(ctx, resetTime, c.podName(i)+" can be reset", func() error {
+		_, err := c.quorateCommand(ctx, "member", "reset", c.podName(i), "--yes")
+		return err
+	})
 }
 
 func wipeDisk(ctx context.Context, c *cluster) error {

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,20 +13,6 @@ import (
 
 	"github.com/quorate/quorate/test/kubelet/claims"
 )
-
-// A subject is a way to have a cluster of Quorate on Kubernetes.
-type subject interface {
-	// missing says what the ground lacks for it; empty if it lacks nothing.
-	missing(g *ground) string
-	// install makes the cluster in its namespace, with claims of a class.
-	install(ctx context.Context, c *cluster, class string) error
-	// whole says why the cluster is not as it shall be.
-	whole(ctx context.Context, c *cluster) error
-	// endpoints are those of clients.
-	endpoints(namespace string) []string
-	// selector selects the pods of members.
-	selector() string
-}
 
 // statefulSet is one written by hand: cluster.yaml.
 type statefulSet struct{}
@@ -39,58 +24,82 @@ func (statefulSet) install(ctx context.Context, c *cluster, class string) error 
 	if class == claims.Network {
 		affinity = preferred // a member may go where another one is
 	}
+	for i := range replicas {
+		c.access.endpoints = append(c.access.endpoints,
+			fmt.Sprintf("http://%s.q.%s.svc.cluster.local:2379", c.podName(i), c.namespace))
+	}
 	filled := strings.NewReplacer("NAMESPACE", c.namespace, "CLASS", class, "IMAGE", "quorate:now", "ANTIAFFINITY", affinity)
 	return c.apply.apply(ctx, c.namespace, filled.Replace(clusterManifest))
 }
 
-func (statefulSet) whole(ctx context.Context, c *cluster) error { return c.setWhole(ctx, "q") }
-
-func (statefulSet) endpoints(namespace string) []string {
-	var all []string
-	for i := range replicas {
-		all = append(all, fmt.Sprintf("http://q-%d.q.%s.svc.cluster.local:2379", i, namespace))
-	}
-	return all
-}
+func (statefulSet) whole(ctx context.Context, c *cluster) error { return c.setWhole(ctx) }
 
 func (statefulSet) selector() string { return "app=q" }
 
-// chart is deploy/charts/quorate, installed by Helm under the name quorate.
-type chart struct{}
+func (statefulSet) set() string { return "q" }
+
+func (statefulSet) judge(*cluster) error { return nil }
+
+func (statefulSet) String() string { return "StatefulSet" }
+
+// chart is deploy/charts/quorate, installed by Helm under the name quorate: with TLS for clients and members, and with
+// users, or without.
+type chart struct{ tls, users bool }
 
 const chartName = "quorate"
 
 func (chart) missing(g *ground) string { return g.helmMissing(chartName) }
 
-func (chart) install(ctx context.Context, c *cluster, class string) error {
-	return c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...)
+func (s chart) install(ctx context.Context, c *cluster, class string) error {
+	scheme := "http"
+	if s.tls {
+		scheme, c.values = "https", slices.Clone(encryptedValues)
+		if err := c.issueSecret(ctx); err != nil {
+			return err
+		}
+	}
+	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc.cluster.local:2379", scheme, chartName, c.namespace)}
+	if !s.users {
+		c.values = append(c.values, "auth.rbac.create=false")
+		return c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...)
+	}
+	if err := c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...); err != nil {
+		return err
+	}
+	return c.readPassword(ctx, chartName, "etcd-root-password")
 }
 
 // chartValues are the arguments of an installation or an upgrade, with more values.
 func (c *cluster) chartValues(class string, more ...string) []string {
 	all := []string{chartName, c.charts + "/" + chartName, "-n", c.namespace, "--wait", "--timeout", "3m",
-		"--set", "image.tag=now,auth.rbac.create=false,persistence.size=1Gi,extraFlags={--memory=192MiB}",
+		"--set", "image.tag=now,persistence.size=1Gi,extraFlags={--memory=192MiB}",
 		"--set", "persistence.storageClass=" + class}
-	for _, value := range more {
+	for _, value := range append(slices.Clone(c.values), more...) {
 		all = append(all, "--set", value)
 	}
 	return all
 }
 
-func (chart) whole(ctx context.Context, c *cluster) error { return c.setWhole(ctx, chartName) }
+func (chart) whole(ctx context.Context, c *cluster) error { return c.setWhole(ctx) }
 
-func (chart) endpoints(namespace string) []string {
-	return []string{fmt.Sprintf("http://%s.%s.svc.cluster.local:2379", chartName, namespace)}
+func (chart) selector() string {
+	return "app.kubernetes.io/instance=" + chartName + ",app.kubernetes.io/component=" + chartName
 }
 
-func (chart) selector() string { return "app.kubernetes.io/instance=" + chartName }
+func (chart) set() string { return chartName }
 
-// operated is a QuorateCluster, run by the operator of deploy/charts/quorate-operator.
-type operated struct{}
+func (chart) judge(*cluster) error { return nil }
+
+func (chart) String() string { return "chart" }
+
+// operated is a QuorateCluster, run by the operator of deploy/charts/quorate-operator: with an authority of the operator's, and
+// with users, or without.
+type operated struct{ tls, users bool }
 
 const (
 	operatorChart  = "quorate-operator"
 	operatorSpace  = "quorate-system"
+	secondSpace    = "quorate-second" // of a second operator, which has a lease of its own there: both act
 	operatedName   = "q"
 	operatedObject = `
 apiVersion: quorate.io/v1alpha1
@@ -101,7 +110,9 @@ spec:
   image: quorate
   version: %s
   storage: {size: %s, className: %s}
-  tls: {mode: None}
+  tls: {mode: %s}
+  exposure: {hosts: [%s]}
+%s
   replaceAfter: 10s
   args: [--memory=192MiB]
 `
@@ -114,30 +125,49 @@ func (operated) missing(g *ground) string {
 	return g.helmMissing(operatorChart)
 }
 
-func (operated) install(ctx context.Context, c *cluster, class string) error {
+func (s operated) install(ctx context.Context, c *cluster, class string) error {
 	if !c.operatorInstalled {
-		err := c.helm(ctx, "install", operatorChart, c.charts+"/"+operatorChart, "-n", operatorSpace,
-			"--create-namespace", "--wait",
-			"--timeout", "2m")
-		if err != nil {
+		if err := c.installOperator(ctx, operatorSpace); err != nil {
 			return err
 		}
 		c.operatorInstalled = true
 		c.apply.forget()
 	}
-	return c.want(ctx, class, wanted{members: replicas, version: "now", size: "1Gi"})
+	mode, scheme := "None", "http"
+	if s.tls {
+		mode, scheme = "BuiltIn", "https"
+	}
+	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc:2379", scheme, operatedName, c.namespace)}
+	c.wanted = wanted{members: replicas, version: "now", size: "1Gi", class: class, tls: mode, host: "q.example.com"}
+	if s.users {
+		c.wanted.auth = "  auth: {rootPasswordSecret: q-root}"
+	}
+	if err := c.want(ctx, func(*wanted) {}); err != nil {
+		return err
+	}
+	if s.tls {
+		if err := c.readAuthority(ctx, operatedName+"-ca"); err != nil {
+			return err
+		}
+	}
+	if s.users {
+		return c.readPassword(ctx, "q-root", "password")
+	}
+	return nil
 }
 
-// wanted is what a QuorateCluster shall be.
-type wanted struct {
-	members       int
-	version, size string
+// installOperator installs the operator, with its CRDs, account and rights.
+func (c *cluster) installOperator(ctx context.Context, namespace string) error {
+	return c.helm(ctx, "install", operatorChart, c.charts+"/"+operatorChart, "-n", namespace, "--create-namespace", "--wait",
+		"--timeout", "2m")
 }
 
-// want applies the QuorateCluster.
-func (c *cluster) want(ctx context.Context, class string, w wanted) error {
-	c.class, c.wanted = class, w
-	return c.apply.apply(ctx, c.namespace, fmt.Sprintf(operatedObject, w.members, w.version, w.size, class))
+// want changes what the QuorateCluster shall be, and applies it.
+func (c *cluster) want(ctx context.Context, change func(*wanted)) error {
+	change(&c.wanted)
+	w := c.wanted
+	object := fmt.Sprintf(operatedObject, w.members, w.version, w.size, w.class, w.tls, w.host, w.auth)
+	return c.apply.apply(ctx, c.namespace, object)
 }
 
 var quorateClusters = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quorateclusters"}
@@ -168,13 +198,16 @@ func (operated) whole(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-func (operated) endpoints(namespace string) []string {
-	return []string{fmt.Sprintf("http://%s.%s.svc.cluster.local:2379", operatedName, namespace)}
-}
-
 func (operated) selector() string {
 	return "quorate.io/cluster=" + operatedName + ",quorate.io/purpose=member"
 }
+
+func (operated) set() string { return "" }
+
+// judge fails if the operator was refused a right: its chart gives all that it needs.
+func (operated) judge(c *cluster) error { return c.refusals(operatorSpace) }
+
+func (operated) String() string { return "operator" }
 
 func isReady(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
@@ -183,25 +216,4 @@ func isReady(p *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// helmMissing says what a chart needs that was not given.
-func (g *ground) helmMissing(name string) string {
-	switch _, err := os.Stat(g.charts + "/" + name + "/Chart.yaml"); {
-	case g.helmPath == "":
-		return "-helm PATH"
-	case err != nil:
-		return "the chart " + name + " in -charts DIR"
-	}
-	return ""
-}
-
-// helm runs Helm.
-func (g *ground) helm(ctx context.Context, arguments ...string) error {
-	command := exec.CommandContext(ctx, g.helmPath, arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+g.plane.Kubeconfig, "HOME="+g.directory)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("helm %s: %w: %s", arguments[0], err, out)
-	}
-	return nil
 }

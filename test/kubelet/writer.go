@@ -4,28 +4,30 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 )
 
 const (
 	writers   = 4
 	putEvery  = 40 * time.Millisecond // of each writer
-	putTime   = 3 * time.Second
 	writePath = "/written/"
 )
 
 // A writer puts keys, each once, and remembers which puts were acknowledged.
 type writer struct {
-	endpoints []string
+	access    access
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
+	gate      sync.RWMutex // each put holds it to read
+	held      bool         // of the scenario's goroutine
 	mu        sync.Mutex
-	acked     map[string]bool
+	acked     map[string]int64 // with the revision of the put
+	given     int              // of the acknowledged ones that were given up
 	failed    int
 	lastError error
 	last      time.Time
@@ -38,11 +40,11 @@ type tally struct {
 	pause               time.Duration
 }
 
-func startWriter(endpoints []string) (*writer, error) {
+func startWriter(a access) (*writer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &writer{endpoints: endpoints, cancel: cancel, acked: map[string]bool{}, last: time.Now()}
+	w := &writer{access: a, cancel: cancel, acked: map[string]int64{}, last: time.Now()}
 	for i := range writers {
-		client, err := connect(endpoints)
+		client, err := a.connect()
 		if err != nil {
 			return nil, err
 		}
@@ -54,20 +56,17 @@ func startWriter(endpoints []string) (*writer, error) {
 	return w, nil
 }
 
-func connect(endpoints []string) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: putTime, DialKeepAliveTime: 2 * time.Second,
-		DialKeepAliveTimeout: 2 * time.Second, Logger: zap.NewNop()})
-}
-
 func (w *writer) put(ctx context.Context, client *clientv3.Client, number int) {
 	ticker := time.NewTicker(putEvery)
 	defer ticker.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
 		key := fmt.Sprintf("%s%d/%08d", writePath, number, i)
+		w.gate.RLock()
 		call, cancel := context.WithTimeout(context.Background(), putTime)
-		_, err := client.Put(call, key, key)
+		done, err := client.Put(call, key, key)
 		cancel()
-		w.note(key, err)
+		w.note(key, done, err)
+		w.gate.RUnlock()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -75,7 +74,7 @@ func (w *writer) put(ctx context.Context, client *clientv3.Client, number int) {
 	}
 }
 
-func (w *writer) note(key string, err error) {
+func (w *writer) note(key string, done *clientv3.PutResponse, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -86,7 +85,7 @@ func (w *writer) note(key string, err error) {
 	now := time.Now()
 	w.pause = max(w.pause, now.Sub(w.last))
 	w.last = now
-	w.acked[key] = true
+	w.acked[key] = done.Header.Revision
 }
 
 // acknowledged returns how many writes were, so far.
@@ -103,18 +102,81 @@ func (w *writer) problem() error {
 	return w.lastError
 }
 
+// hold keeps clients from writing: none writes when it returns. They stay connected.
+func (w *writer) hold() {
+	w.gate.Lock()
+	w.held = true
+}
+
+// resume ends what hold began. The time between counts as no pause.
+func (w *writer) resume() {
+	w.mu.Lock()
+	w.last = time.Now()
+	w.mu.Unlock()
+	w.held = false
+	w.gate.Unlock()
+}
+
+// keys are the acknowledged ones.
+func (w *writer) keys() map[string]int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.acked)
+}
+
+// giveUp gives up all acknowledged writes but those that are kept: the scenario goes back to a state without them.
+func (w *writer) giveUp(kept map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.given += len(w.acked) - len(kept)
+	w.acked = maps.Clone(kept)
+}
+
+// giveUpAfter gives up the acknowledged writes of later revisions, and returns how many these are. Nothing can be acknowledged
+// meanwhile.
+func (w *writer) giveUpAfter(revision int64) int {
+	kept := w.keys()
+	all := len(kept)
+	maps.DeleteFunc(kept, func(_ string, r int64) bool { return r > revision })
+	w.giveUp(kept)
+	return all - len(kept)
+}
+
 // stop ends the load, and looks for every acknowledged write.
 func (w *writer) stop(ctx context.Context) (tally, error) {
 	w.cancel()
+	if w.held {
+		w.resume()
+	}
 	w.work.Wait()
-	t := tally{acked: len(w.acked), failed: w.failed, pause: max(w.pause, time.Since(w.last))}
-	client, err := connect(w.endpoints)
+	t := tally{acked: len(w.acked) + w.given, failed: w.failed, pause: max(w.pause, time.Since(w.last))}
+	present, err := w.present(ctx)
 	if err != nil {
 		return t, err
 	}
+	t.lost = lost(w.acked, present)
+	return t, nil
+}
+
+// lost counts the keys that are not there.
+func lost(acked map[string]int64, present map[string]bool) (count int) {
+	for key := range acked {
+		if !present[key] {
+			count++
+		}
+	}
+	return count
+}
+
+// present are the keys that the cluster has, with the value that they got.
+func (w *writer) present(ctx context.Context) (map[string]bool, error) {
+	client, err := w.access.connect()
+	if err != nil {
+		return nil, err
+	}
 	defer client.Close()
-	present := map[string]bool{}
-	err = until(ctx, time.Minute, "the store can be read", func() error {
+	all := map[string]bool{}
+	return all, until(ctx, time.Minute, "the store can be read", func() error {
 		call, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		response, err := client.Get(call, writePath, clientv3.WithPrefix())
@@ -122,19 +184,10 @@ func (w *writer) stop(ctx context.Context) (tally, error) {
 			return err
 		}
 		for _, kv := range response.Kvs {
-			present[string(kv.Key)] = string(kv.Value) == string(kv.Key)
+			all[string(kv.Key)] = string(kv.Value) == string(kv.Key)
 		}
 		return nil
 	})
-	if err != nil {
-		return t, err
-	}
-	for key := range w.acked {
-		if !present[key] {
-			t.lost++
-		}
-	}
-	return t, nil
 }
 
 // A row of the table.
@@ -149,12 +202,16 @@ func printTable(out io.Writer, rows []row) {
 	fmt.Fprintln(out, "| scenario | time | writes acknowledged | of these lost | writes that failed | longest pause | |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
 	for _, r := range rows {
-		verdict := "ok"
-		if r.failed != nil {
-			verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
-		}
-		fmt.Fprintf(out, "| %s | %.0f s | %d | %d | %d | %.1f s | %s |\n", r.name, r.took.Seconds(), r.tally.acked,
-			r.tally.lost,
-			r.tally.failed, r.tally.pause.Seconds(), verdict)
+		fmt.Fprintln(out, r)
 	}
+}
+
+// String is the row as Markdown.
+func (r row) String() string {
+	verdict := "ok"
+	if r.failed != nil {
+		verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
+	}
+	return fmt.Sprintf("| %s | %.0f s | %d | %d | %d | %.1f s | %s |", r.name, r.took.Seconds(), r.tally.acked, r.tally.lost,
+		r.tally.failed, r.tally.pause.Seconds(), verdict)
 }

@@ -46,12 +46,13 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// Ensure that a member listens at its own address only, and that clients are asked for certificates only where they shall be: the
-// authority alone makes a member ask.
+// Ensure that a member listens at its own address, and for clients at the loopback address, too, to which container runtimes forward
+// ports; and that clients are asked for certificates only where they shall be: the authority alone makes a member ask.
 func TestPod(t *testing.T) {
 	pod := objects.Pod(cluster(nil), "kv-1", "z1", nil, nil)
 	args := strings.Join(pod.Spec.Containers[0].Args, " ")
-	for _, want := range []string{"--zone=z1", "--listen-peer-urls=https://$(POD_IP):2380", "--peer-client-cert-auth",
+	for _, want := range []string{"--zone=z1", "--listen-peer-urls=https://$(POD_IP):2380 ", "--peer-client-cert-auth",
+		"--listen-client-urls=https://$(POD_IP):2379,https://127.0.0.1:2379 ",
 		"--initial-advertise-peer-urls=https://kv-1.kv-members.ns.svc:2380", "--join=https://kv-members.ns.svc:2380"} {
 		if !strings.Contains(args, want) {
 			t.Errorf("no %s in %s", want, args)
@@ -65,7 +66,7 @@ func TestPod(t *testing.T) {
 	if !strings.Contains(args, "--join=https://kv-2.kv-members.ns.svc:2380,https://kv-3.kv-members.ns.svc:2380,https://kv-members.ns.svc:2380") {
 		t.Errorf("a newcomer asks members that work first: the Service has addresses of dead ones: %s", args)
 	}
-	if !strings.Contains(args, "--client-cert-auth --trusted-ca-file=") || !strings.Contains(args, "https://[$(POD_IP)]:2379") {
+	if !strings.Contains(args, "--client-cert-auth --trusted-ca-file=") || !strings.Contains(args, "https://[$(POD_IP)]:2379,https://[::1]:2379 ") {
 		t.Error(args)
 	}
 	restored := cluster(func(s *v1alpha1.QuorateClusterSpec) {

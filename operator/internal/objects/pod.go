@@ -115,15 +115,15 @@ func clone(m map[string]string) map[string]string {
 }
 
 func args(c *v1alpha1.QuorateCluster, member, zone string, membership []string) []string {
-	own := "$(POD_IP)"
+	own, loopback := "$(POD_IP)", "127.0.0.1" // which ports are forwarded to, as for `kubectl quorate`
 	if c.Spec.IPFamily == "IPv6" {
-		own = "[$(POD_IP)]"
+		own, loopback = "[$(POD_IP)]", "[::1]"
 	}
 	scheme, host := Scheme(c), Host(c, member)
 	out := []string{"--name=" + member, "--data-dir=" + dataDir,
 		fmt.Sprintf("--listen-peer-urls=%s://%s:%d", scheme, own, PortPeer), "--initial-advertise-peer-urls=" + PeerURL(c,
 			member),
-		fmt.Sprintf("--listen-client-urls=%s://%s:%d", scheme, own, PortClient),
+		fmt.Sprintf("--listen-client-urls=%s://%s:%d,%[1]s://%[4]s:%[3]d", scheme, own, PortClient, loopback),
 		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, host, PortClient),
 		fmt.Sprintf("--listen-metrics-urls=http://%s:%d", own, PortMetrics)}
 	if zone != "" {

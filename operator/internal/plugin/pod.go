@@ -98,6 +98,9 @@ func (m *pod) readTLS(p *corev1.Pod, c corev1.Container) {
 		into **file
 	}{{"cert-file", &m.certificate}, {"key-file", &m.key}, {"trusted-ca-file", &m.authority}} {
 		at := setting(c, row.flag)
+		if at == "" && row.flag == "trusted-ca-file" { // the member demands no certificates: its commands know the authority
+			at = variable(c, "QUORATE_CACERT")
+		}
 		if at == "" {
 			continue
 		}
@@ -140,9 +143,13 @@ func setting(c corev1.Container, flag string) string {
 			return "true"
 		}
 	}
-	variable := "ETCD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return variable(c, "ETCD_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
+}
+
+// variable is what a variable of the environment is set to; empty: it is not set there.
+func variable(c corev1.Container, name string) string {
 	for _, env := range c.Env {
-		if env.Name == variable {
+		if env.Name == name {
 			return env.Value
 		}
 	}

@@ -79,3 +79,15 @@ func TestMember(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 }
+
+// Ensure that the authority is found of a member that asks clients for no certificates, which the flag of one would make it do.
+func TestMember_authority(t *testing.T) {
+	p := &corev1.Pod{Spec: corev1.PodSpec{
+		Volumes: []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "own"}}}},
+		Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 2379}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "certs", MountPath: "/certs"}},
+			Env:          []corev1.EnvVar{{Name: "ETCD_CERT_FILE", Value: "/certs/cert.pem"}, {Name: "QUORATE_CACERT", Value: "/certs/ca.pem"}}}}}}
+	if m := member(p); m.authority == nil || *m.authority != (file{"own", "ca.pem"}) {
+		t.Errorf("got %+v", m.authority)
+	}
+}

@@ -1,10 +1,14 @@
 package plugin
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -133,7 +137,8 @@ func TestRun_refusals(t *testing.T) {
 	}{
 		{"absent status", "no release of the chart named absent; it has db, hidden, locked, silent, starting", 1},
 		{"starting status", "no pod of starting runs: starting-0 is ImagePullBackOff; see kubectl -n db describe pod", 3},
-		{"silent get a --timeout=1s", "cannot reach silent-0.silent-members.db.svc:2379: connection refused at port 2379", 3},
+		{"silent get a --timeout=1s", "connection refused at port 2379", 3},
+		{"silent status --timeout=1s", "connection refused at port 2379", 3}, // by several connections at once
 		{"locked get a", "forward a port of pod locked-0", 1},
 		{"hidden get a", "read the Secret hidden-0-tls", 1},
 		{"db", "which command? Write: kubectl quorate db COMMAND", 2},
@@ -152,7 +157,8 @@ func TestRun_refusals(t *testing.T) {
 	}
 }
 
-// Ensure that a pod behind which nothing listens is told with the kubelet's words.
+// Ensure that a pod behind which nothing listens is told with the kubelet's words, at once, however often it is tried, and though
+// what was sent to it is read by nobody: that blocks a tunnel.
 func TestTunnel_refused(t *testing.T) {
 	w := newWorld(t)
 	w.pod("silent", "silent-0", "")
@@ -165,20 +171,65 @@ func TestTunnel_refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tunnel.close()
-	for range 2 { // one tunnel carries both
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range 10 {
+		conn, err := tunnel.dial(ctx, 2379)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = conn.Write(make([]byte, 100)) }()
+		if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection refused at port 2379") {
+			t.Fatalf("got %v", err)
+		}
+		_ = conn.Close()
+		if ctx.Err() != nil {
+			t.Fatal(ctx.Err())
+		}
+	}
+}
+
+// Ensure that one tunnel carries several connections, and that a tunnel that was lost is opened again.
+func TestTunnel_again(t *testing.T) {
+	w := newWorld(t)
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = echo.Close() }()
+	go func() {
+		for {
+			conn, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(conn, conn) }()
+		}
+	}()
+	w.pod("echo", "echo-0", echo.Addr().String())
+	k, err := w.connect(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel, err := k.tunnel("echo-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tunnel.close()
+	for range 2 {
 		conn, err := tunnel.dial(t.Context(), 2379)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection refused at port 2379") {
-			t.Errorf("got %v", err)
+		go func() { _, _ = conn.Write([]byte("x")) }()
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+			t.Error(err)
 		}
-		_ = conn.Close()
 	}
 	if w.forwards != 1 {
 		t.Errorf("%d tunnels", w.forwards)
 	}
-	tunnel.conn.Close()
+	_ = tunnel.conn.Close()
 	<-tunnel.conn.CloseChan()
 	if _, err := tunnel.dial(t.Context(), 2379); err != nil || w.forwards != 2 {
 		t.Errorf("a tunnel that was lost is not opened again: %v after %d", err, w.forwards)

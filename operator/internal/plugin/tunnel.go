@@ -25,9 +25,25 @@ type tunnel struct {
 
 	mu       sync.Mutex
 	opening  chan struct{} // holds a token while nobody opens it
-	conn     httpstream.Connection
+	conn     *link
 	closed   bool
 	requests atomic.Int64
+}
+
+// link is a connection to the API server, until it is left.
+type link struct {
+	httpstream.Connection
+	left chan struct{}
+	why  error // once it is left
+	once sync.Once
+}
+
+func (l *link) leave(why error) {
+	l.once.Do(func() {
+		l.why = why
+		close(l.left)
+		_ = l.Close()
+	})
 }
 
 // tunnel returns the tunnel to a pod: by WebSocket, and by SPDY where the API server has no WebSocket for it.
@@ -55,14 +71,14 @@ func newTunnel(d httpstream.Dialer) *tunnel {
 }
 
 // connection is the tunnel's own one, which is opened if it is not.
-func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
+func (t *tunnel) connection(ctx context.Context) (*link, error) {
 	select {
 	case <-t.opening:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	type result struct {
-		conn httpstream.Connection
+		conn *link
 		err  error
 	}
 	done := make(chan result, 1)
@@ -79,7 +95,7 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 	}
 }
 
-func (t *tunnel) opened() (httpstream.Connection, error) {
+func (t *tunnel) opened() (*link, error) {
 	t.mu.Lock()
 	conn, closed := t.conn, t.closed
 	t.mu.Unlock()
@@ -93,10 +109,11 @@ func (t *tunnel) opened() (httpstream.Connection, error) {
 			return conn, nil
 		}
 	}
-	conn, _, err := t.dialer.Dial(forwarding.PortForwardProtocolV1Name)
+	fresh, _, err := t.dialer.Dial(forwarding.PortForwardProtocolV1Name)
 	if err != nil {
 		return nil, err
 	}
+	conn = &link{Connection: fresh, left: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -104,6 +121,17 @@ func (t *tunnel) opened() (httpstream.Connection, error) {
 	}
 	t.conn = conn
 	return conn, nil
+}
+
+// leave closes the connection of a port that was refused. Nobody reads what was sent there, and that blocks all others: the
+// next one opens another connection.
+func (t *tunnel) leave(conn *link, why error) {
+	t.mu.Lock()
+	if t.conn == conn {
+		t.conn = nil
+	}
+	t.mu.Unlock()
+	conn.leave(why)
 }
 
 func (t *tunnel) close() {
@@ -121,26 +149,52 @@ func (t *tunnel) dial(ctx context.Context, port uint16) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers := http.Header{}
-	headers.Set(corev1.PortHeader, strconv.Itoa(int(port)))
-	headers.Set(corev1.PortForwardRequestIDHeader, strconv.FormatInt(t.requests.Add(1), 10))
-	headers.Set(corev1.StreamType, corev1.StreamTypeError)
-	faults, err := through.CreateStream(headers)
+	data, faults, err := t.streams(ctx, through, port)
 	if err != nil {
-		return nil, err
-	}
-	_ = faults.Close() // nothing is written to it
-	headers.Set(corev1.StreamType, corev1.StreamTypeData)
-	data, err := through.CreateStream(headers)
-	if err != nil {
-		_ = faults.Reset()
-		through.RemoveStreams(faults)
 		return nil, err
 	}
 	here, there := net.Pipe()
 	c := &forwarded{Conn: here}
-	go c.carry(through, there, data, faults)
+	go t.carry(c, through, there, data, faults)
 	return c, nil
+}
+
+// streams makes the two streams of a connection to a port. The library's call knows no context, and may wait for half a minute:
+// then the link is left.
+func (t *tunnel) streams(ctx context.Context, through *link, port uint16) (data, faults httpstream.Stream, err error) {
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, strconv.Itoa(int(port)))
+	headers.Set(corev1.PortForwardRequestIDHeader, strconv.FormatInt(t.requests.Add(1), 10))
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	type result struct {
+		data, faults httpstream.Stream
+		err          error
+	}
+	done := make(chan result, 1)
+	go func() {
+		faults, err := through.CreateStream(headers)
+		if err != nil {
+			done <- result{err: err}
+			return
+		}
+		_ = faults.Close() // nothing is written to it
+		headers.Set(corev1.StreamType, corev1.StreamTypeData)
+		data, err := through.CreateStream(headers)
+		if err != nil {
+			_ = faults.Reset()
+			through.RemoveStreams(faults)
+		}
+		done <- result{data, faults, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.faults, r.err
+	case <-ctx.Done():
+		t.leave(through, ctx.Err())
+		return nil, nil, ctx.Err()
+	case <-through.left:
+		return nil, nil, through.why
+	}
 }
 
 // forwarded is the near end of a connection through a tunnel.
@@ -163,7 +217,7 @@ const (
 )
 
 // carry copies both ways until one side ends.
-func (c *forwarded) carry(through httpstream.Connection, there net.Conn, data, faults httpstream.Stream) {
+func (t *tunnel) carry(c *forwarded, through *link, there net.Conn, data, faults httpstream.Stream) {
 	said := make(chan string, 1)
 	go func() {
 		text, _ := io.ReadAll(io.LimitReader(faults, mostFault))
@@ -182,7 +236,10 @@ func (c *forwarded) carry(through httpstream.Connection, there net.Conn, data, f
 		if text != "" {
 			why := errors.New(text)
 			c.why.Store(&why)
+			t.leave(through, why)
 		}
+	case <-through.left:
+		c.why.Store(&through.why)
 	case <-time.After(faultPatience):
 	}
 	_ = there.Close()

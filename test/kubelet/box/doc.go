@@ -1,5 +1,5 @@
-// Package box runs processes as containers are run: each in a mount namespace of its own with a root of its own, and in the
-// network namespace of its pod. A root holds the files of the image, the volumes, and what every container has: /proc,
+// Package box runs processes as containers are run: each in a mount namespace of its own, with a root and a host name, and
+// in the network namespace of its pod. A root holds the files of the image, the volumes, and what every container has: /proc,
 // /dev, /tmp, /etc/resolv.conf. There are no cgroups: memory and processor time are not bounded, and processes see each
 // other.
 //

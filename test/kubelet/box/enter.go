@@ -30,6 +30,9 @@ func enter(existing bool) error {
 	}
 	syscall.CloseOnExec(networkFile)
 	if !existing {
+		if err := syscall.Sethostname([]byte(spec.Hostname)); err != nil {
+			return fmt.Errorf("the name of the machine cannot be set: %w", err)
+		}
 		if err := build(spec); err != nil {
 			return err
 		}

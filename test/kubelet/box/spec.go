@@ -13,6 +13,7 @@ type Spec struct {
 	// ReadOnly makes the root read-only; mounts are so only if they say it.
 	ReadOnly bool
 
+	Hostname         string
 	Command          []string
 	Env              []string // NAME=value
 	WorkingDirectory string   // "/" if empty

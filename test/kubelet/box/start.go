@@ -45,7 +45,7 @@ func (p *Process) Wait() int {
 // Start starts a container in a network namespace, an open file. Errors of building the root, such as a command that the
 // image has not, are written to streams.Err, and the status is 127 then.
 func Start(spec Spec, network *os.File, streams Streams) (*Process, error) {
-	return start(runArgument, spec, []*os.File{network}, streams, syscall.CLONE_NEWNS)
+	return start(runArgument, spec, []*os.File{network}, streams, syscall.CLONE_NEWNS|syscall.CLONE_NEWUTS)
 }
 
 // Exec starts a command in the root of a container that runs.

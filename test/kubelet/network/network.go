@@ -129,6 +129,26 @@ func (s *Sandbox) connect(n *Network, name string) error {
 	return errors.Join(netlink.LinkSetUp(pair), inside.RouteAdd(gateway))
 }
 
+// Dial connects to a port at the loopback address of the pod.
+func (s *Sandbox) Dial(port int) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // as in namespace
+		if err := unix.Setns(int(s.File.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- result{err: err}
+			return
+		}
+		conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		done <- result{conn, err}
+	}()
+	r := <-done
+	return r.conn, r.err
+}
+
 // Connect connects the pod to the network again, or cuts it off.
 func (s *Sandbox) Connect(connected bool) error {
 	if connected {

@@ -101,6 +101,7 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (box.Spec, error
 		return box.Spec{}, err
 	}
 	spec := box.Spec{Root: filepath.Join(w.directory(), "roots", c.Name), Env: e.list(), Groups: w.groups(), UID: image.UID,
+		Hostname:         hostname(w.pod),
 		WorkingDirectory: image.WorkingDirectory, Files: map[string]string{}}
 	if c.WorkingDir != "" {
 		spec.WorkingDirectory = c.WorkingDir

@@ -2,6 +2,9 @@
 // and tells the API of them. Package life decides, package box runs processes, package network connects them; here are the
 // shells: informers, volumes, environments, probes, heartbeats.
 //
+// The API server reaches it to forward ports of pods, which it does as container runtimes do: to the loopback address in the
+// pod's network.
+//
 // A node can be killed, frozen, cut off from the API, and wiped, as machines are.
 //
 // It knows these volumes: emptyDir, configMap, secret, downwardAPI, projected, hostPath, and claims of package claims. Of

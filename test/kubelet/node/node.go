@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/quorate/quorate/test/kubelet/network"
 )
 
 // A Node is a kubelet and its machine.
@@ -25,6 +28,7 @@ type Node struct {
 	api      context.Context
 	ending   sync.WaitGroup // workers
 	frozen   bool
+	server   io.Closer // while it is attached
 }
 
 // New returns a node that is off.
@@ -69,6 +73,10 @@ func (n *Node) Detach() {
 		n.attached()
 		n.attached, n.api = nil, nil
 	}
+	if n.server != nil {
+		n.server.Close()
+		n.server = nil
+	}
 }
 
 // Attach connects the kubelet to the API again.
@@ -80,7 +88,12 @@ func (n *Node) Attach() error {
 	}
 	ctx, cancel := context.WithCancel(n.power)
 	n.api, n.attached = ctx, cancel
+	server, err := serve(n.Address, n.sandboxOf)
+	n.server = server
 	n.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if err := n.register(ctx); err != nil {
 		return err
 	}
@@ -88,7 +101,7 @@ func (n *Node) Attach() error {
 	store := cache.NewListWatchFromClient(n.Client.CoreV1().RESTClient(), "pods", corev1.NamespaceAll,
 		fields.OneTermEqualSelector("spec.nodeName", n.Name))
 	informer := cache.NewSharedInformer(store, &corev1.Pod{}, 0)
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { n.observe(o.(*corev1.Pod)) },
 		UpdateFunc: func(_, o any) { n.observe(o.(*corev1.Pod)) },
 		DeleteFunc: func(o any) {
@@ -218,6 +231,19 @@ func (n *Node) gone(uid types.UID) {
 	if w != nil {
 		w.do(w.vanished)
 	}
+}
+
+// sandboxOf is the network of a pod; nil if it does not run here.
+func (n *Node) sandboxOf(namespace, name string) *network.Sandbox {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, w := range n.workers {
+		s := w.network.Load()
+		if w.name.Namespace == namespace && w.name.Name == name && s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // apiContext is for calls of the API; nil while the kubelet is detached.

@@ -52,6 +52,7 @@ func (n *Node) tellOnce(ctx context.Context) error {
 	node.Status.Capacity, node.Status.Allocatable = capacity(), capacity()
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.Address},
 		{Type: corev1.NodeHostName, Address: n.Name}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = kubeletPort
 	node.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", ContainerRuntimeVersion: "processes://1",
 		OperatingSystem: "linux",
 		Architecture:    "amd64"}

@@ -32,9 +32,11 @@ type worker struct {
 	life    *life.Pod
 	events  *queue
 	known   map[string]map[string]string // the last contents of configuration maps and secrets
+	name    types.NamespacedName
 	sandbox *network.Sandbox
-	volumes map[string]string // directories, once all are there
-	trouble string            // why the pod cannot begin
+	network atomic.Pointer[network.Sandbox] // the same, for others
+	volumes map[string]string               // directories, once all are there
+	trouble string                          // why the pod cannot begin
 	runs    map[string]*run
 	tokens  map[string]token
 	told    *corev1.PodStatus
@@ -45,7 +47,9 @@ type worker struct {
 }
 
 func newWorker(n *Options, api func() context.Context, pod *corev1.Pod) *worker {
-	w := &worker{node: n, api: api, pod: pod, events: newQueue(), known: map[string]map[string]string{},
+	w := &worker{node: n, api: api, pod: pod,
+		name:   types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+		events: newQueue(), known: map[string]map[string]string{},
 		runs:   map[string]*run{},
 		tokens: map[string]token{}}
 	w.life = &life.Pod{Spec: &pod.Spec, Containers: map[string]*life.Container{}, Host: n.Address, Since: time.Now()}
@@ -135,6 +139,7 @@ func (w *worker) prepare(ctx context.Context) {
 			return
 		}
 		w.sandbox, w.life.Address = sandbox, sandbox.Address
+		w.network.Store(sandbox)
 	}
 	first := w.volumes == nil
 	directories := map[string]string{}
@@ -246,6 +251,7 @@ func (w *worker) signal(s syscall.Signal) {
 // close frees what the pod had on the machine.
 func (w *worker) close() {
 	if w.sandbox != nil {
+		w.network.Store(nil)
 		w.sandbox.Close()
 	}
 	if w.over {

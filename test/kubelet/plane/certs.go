@@ -18,20 +18,22 @@ import (
 // Files are paths of a certificate and its key.
 type Files struct{ Cert, Key string }
 
-// An authority signs certificates, and writes them into a directory.
-type authority struct {
+// An Authority signs certificates, and writes them into a directory.
+type Authority struct {
+	PEM         []byte // its certificate
 	directory   string
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	files       Files
 }
 
-func newAuthority(directory, name string) (*authority, error) {
+// NewAuthority makes one.
+func NewAuthority(directory, name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{directory: directory, key: key}
+	a := &Authority{directory: directory, key: key}
 	template := a.template(pkix.Name{CommonName: name})
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
@@ -44,19 +46,20 @@ func newAuthority(directory, name string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.PEM = block
 	decoded, _ := pem.Decode(block)
 	a.certificate, err = x509.ParseCertificate(decoded.Bytes)
 	return a, err
 }
 
-func (a *authority) template(subject pkix.Name) *x509.Certificate {
+func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
 	return &x509.Certificate{SerialNumber: serial, Subject: subject, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(48 * time.Hour)}
 }
 
-// issue makes a certificate that serves and connects. Hosts are names and addresses.
-func (a *authority) issue(file string, subject pkix.Name, hosts ...string) (Files, error) {
+// Issue makes a certificate that serves and connects. Hosts are names and addresses.
+func (a *Authority) Issue(file string, subject pkix.Name, hosts ...string) (Files, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Files{}, err
@@ -74,7 +77,7 @@ func (a *authority) issue(file string, subject pkix.Name, hosts ...string) (File
 	return a.write(file, template, key)
 }
 
-func (a *authority) write(file string, template *x509.Certificate, key *ecdsa.PrivateKey) (Files, error) {
+func (a *Authority) write(file string, template *x509.Certificate, key *ecdsa.PrivateKey) (Files, error) {
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
 	if err != nil {
 		return Files{}, err

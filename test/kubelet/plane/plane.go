@@ -47,13 +47,14 @@ type Plane struct {
 	Client     kubernetes.Interface
 	ServingCA  string // file of the authority that signed the API server's certificate
 
+	started                       time.Time
 	members                       []*process
 	server, controller, scheduler *process
 }
 
 type certificates struct {
-	ca                              *authority
-	etcdCA                          *authority
+	ca                              *Authority
+	etcdCA                          *Authority
 	etcd, api, account, front       Files
 	administrator, manager, planner Files
 }
@@ -134,8 +135,12 @@ func (p *Plane) AwaitReady(ctx context.Context) error {
 // StopAPI kills the API server. StartAPI starts it again.
 func (p *Plane) StopAPI() { p.server.kill() }
 
+// Started is when the API server was started last.
+func (p *Plane) Started() time.Time { return p.started }
+
 // StartAPI starts the API server again and waits until it is ready.
 func (p *Plane) StartAPI(ctx context.Context) error {
+	p.started = time.Now()
 	if err := p.server.start(); err != nil {
 		return err
 	}
@@ -156,14 +161,14 @@ func issueAll(o Options) (*certificates, error) {
 	}
 	var c certificates
 	var err, failed error
-	if c.ca, err = newAuthority(directory, "ca"); err != nil {
+	if c.ca, err = NewAuthority(directory, "ca"); err != nil {
 		return nil, err
 	}
-	if c.etcdCA, err = newAuthority(directory, "etcd-ca"); err != nil {
+	if c.etcdCA, err = NewAuthority(directory, "etcd-ca"); err != nil {
 		return nil, err
 	}
-	issue := func(a *authority, file string, subject pkix.Name, hosts ...string) Files {
-		files, err := a.issue(file, subject, hosts...)
+	issue := func(a *Authority, file string, subject pkix.Name, hosts ...string) Files {
+		files, err := a.Issue(file, subject, hosts...)
 		failed = errors.Join(failed, err)
 		return files
 	}
@@ -219,7 +224,7 @@ func serverFlags(o Options, c *certificates) []string {
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + c.front.Cert, "--proxy-client-key-file=" + c.front.Key,
 		"--default-not-ready-toleration-seconds=" + evictAfter, "--default-unreachable-toleration-seconds=" + evictAfter,
-		"--profiling=false",
+		"--kubelet-preferred-address-types=InternalIP", "--profiling=false",
 	}
 }
 

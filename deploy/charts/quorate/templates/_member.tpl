@@ -90,7 +90,8 @@ cluster of one has grown nobody founds: its only founder would found a second on
 {{- else if $tls.secure -}}
 {{- $env = append $env (list (printf "%sCERT_FILE" $prefix) (printf "%s/%s" $dir $tls.cert)) -}}
 {{- $env = append $env (list (printf "%sKEY_FILE" $prefix) (printf "%s/%s" $dir $tls.key)) -}}
-{{- if $tls.ca -}}
+{{- /* With an authority of clients a member demands their certificates, as etcd does, whatever else is set. */}}
+{{- if and $tls.ca (or $tls.auth (eq $side "peer")) -}}
 {{- $env = append $env (list (printf "%sTRUSTED_CA_FILE" $prefix) (printf "%s/%s" $dir $tls.ca)) -}}
 {{- end -}}
 {{- if $tls.auth -}}
