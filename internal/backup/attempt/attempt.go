@@ -30,8 +30,7 @@ type Config struct {
 
 // Faults make a Machine wrong on purpose, for the simulator's negative controls.
 type Faults struct {
-	OneLook bool // damage is a verdict after one look
-	Lost    bool // a state is proven though a later one was there
+	Lost bool // a state is proven though a later one was there
 }
 
 const (
@@ -192,7 +191,7 @@ func (m *Machine) Proved(now time.Time, found *prove.Proof, err error) {
 	}
 	missing := err != nil && prove.Verdict(err) || found != nil && (len(found.Damaged) > 0 || m.lost(found))
 	switch {
-	case missing && m.looks == 1 && !m.config.Faults.OneLook:
+	case missing && m.looks == 1:
 		m.phase, m.until = waiting, now.Add(m.config.Again) // what is removed by rule is missing for a moment
 	case err != nil:
 		m.end(proofOf(nil, err))

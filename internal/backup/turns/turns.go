@@ -7,7 +7,6 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/keep"
-	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -43,18 +42,6 @@ type Times struct {
 	End    time.Duration // for what waits when the member ends
 	Leave  time.Duration // until operations are given up that were cancelled and do not end
 	Quit   time.Duration // the same when the member ends
-}
-
-// Faults make a Machine wrong on purpose, for the simulator's negative controls.
-type Faults struct {
-	EarlyAck  bool // what is put counts as put when it begins
-	SilentGap bool // gaps are not noted at the place
-	Skips     bool // a member that takes over goes on with what it applies now
-	Former    bool // a turn is given entries that are for the recipients of a later policy
-	Forgets   bool // the rule's window is a nanosecond
-	Crowds    bool // more operations are asked for at once than the place does
-	Believes  bool // nothing that members reported counts beside the names at the place
-	Prune     prune.Faults
 }
 
 // Feed has the entries that the member applied last.
