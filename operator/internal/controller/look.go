@@ -97,7 +97,11 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		if pod.Labels[objects.LabelPurpose] == objects.PurposeMember && pod.Status.PodIP != "" &&
 			pod.Status.Phase == corev1.PodRunning {
 			name := pod.Labels[objects.LabelMember]
-			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)})
+			seat := members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)}
+			if claim := s.claims[name]; claim != nil {
+				seat.Epoch = decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])
+			}
+			seats = append(seats, seat)
 		}
 	}
 	if len(seats) == 0 {
