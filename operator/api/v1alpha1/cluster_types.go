@@ -232,9 +232,9 @@ type Recovery struct {
 	AcceptLossAfter int64 `json:"acceptLossAfter"`
 	// Loss is the id that status.quorumLoss reports. The consent counts for that loss alone, and once; one that is there
 	// while a leader answers, or before a loss is reported, is void. Taken out, it ends a recovery whose command was not
-	// started.
+	// started. Without it nothing is accepted.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,64}$`
-	Loss string `json:"loss"`
+	Loss string `json:"loss,omitempty"`
 	// WithoutComparing accepts, too, that writes are lost which were acknowledged by the fast path and are in the claims of
 	// other survivors alone. Without it the pod that recovers the survivor reads these claims, and waits for a node that
 	// reaches them all.

@@ -3,7 +3,8 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // QuorateClusterStatus is how a cluster is. Members are told by the cluster; ClusterID, Founders, Serial, Recovery,
-// Dropped and VoidConsent are the only things that the operator remembers.
+// Dropped and VoidedConsent are the only things that the operator remembers. Objects of former forms must be read, and be
+// valid: a field that gets another type gets another name, and one that a former form lacks is optional.
 type QuorateClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
@@ -26,9 +27,9 @@ type QuorateClusterStatus struct {
 	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
 	// Recovery is the recovery that runs, or the last one.
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
-	// VoidConsent is a spec.recovery that counts no more: it was used, a leader answered while the spec
+	// VoidedConsent is a spec.recovery that counts no more: it was used, a leader answered while the spec
 	// had it, or it was there before a loss was reported. It is forgotten once the spec has none.
-	VoidConsent *Consent `json:"voidConsent,omitempty"`
+	VoidedConsent *Consent `json:"voidedConsent,omitempty"`
 	// Dropped are members that a recovery left out. Their claims are kept: they may hold writes that the survivor lacks.
 	Dropped []string `json:"dropped,omitempty"`
 	// ResizeRefused is why claims do not grow.
@@ -57,7 +58,7 @@ type MemberStatus struct {
 // until a leader answers or a recovery begins.
 type QuorumLoss struct {
 	// ID is another one for each loss: it changes if a quorum may have worked meanwhile.
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 	// Survivor is the member with the most advanced log of those that answer.
 	Survivor string `json:"survivor"`
 	// Revision is the survivor's: what was acknowledged after it is lost by a recovery.
@@ -80,8 +81,8 @@ type RecoveryStatus struct {
 	Leaves []string `json:"leaves"`
 	// Compare are other survivors, whose claims are read.
 	Compare []string `json:"compare,omitempty"`
-	// Accepted is the consent that it uses.
-	Accepted Consent `json:"accepted"`
+	// Consent is the one that it uses.
+	Consent Consent `json:"consent,omitzero"`
 	// LogTerm and LogIndex are of the last entry of the survivor's log: the command refuses one that ends elsewhere.
 	LogTerm  int64 `json:"logTerm,omitempty"`
 	LogIndex int64 `json:"logIndex,omitempty"`

@@ -70,7 +70,7 @@ func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s 
 	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
 		return err
 	}
-	if s.observed.Cluster != nil { // which names the member
+	if s.observed.Cluster != nil && s.observed.Cluster.Epoch.Name != "" { // it names the member
 		if err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name); err != nil {
 			return err
 		}
@@ -166,12 +166,12 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 	case decide.StopMembers:
 		st.Recovery.Stopping = true
 	case decide.Recovered:
-		st.Recovery.Done, st.VoidConsent = true, &st.Recovery.Accepted // it is used once
+		st.Recovery.Done, st.VoidedConsent = true, &st.Recovery.Consent // it is used once
 		st.Dropped = append(st.Dropped, a.Names...)
 	case decide.RecoverFails:
-		st.Recovery.Failed, st.VoidConsent = bounded(a.Why, 1024), &st.Recovery.Accepted
+		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
 	case decide.VoidConsent:
-		st.VoidConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
+		st.VoidedConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
 	}
 	return r.Status().Update(ctx, c)
 }

@@ -11,15 +11,15 @@ import (
 // recoveryStatus and recoveryOf are two forms of what is remembered of a recovery.
 func recoveryStatus(r *decide.Recovery) *v1alpha1.RecoveryStatus {
 	return &v1alpha1.RecoveryStatus{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare,
-		Accepted: v1alpha1.Consent{AcceptLossAfter: r.Accepted.Revision, Loss: r.Accepted.Loss},
-		LogTerm:  int64(r.Term), LogIndex: r.Index, Stopping: r.Stopping, Done: r.Done, Failed: r.Failed}
+		Consent: v1alpha1.Consent{AcceptLossAfter: r.Accepted.Revision, Loss: r.Accepted.Loss},
+		LogTerm: int64(r.Term), LogIndex: r.Index, Stopping: r.Stopping, Done: r.Done, Failed: r.Failed}
 }
 
 func recoveryOf(r *v1alpha1.RecoveryStatus) *decide.Recovery {
 	if r == nil {
 		return nil
 	}
-	return &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare, Accepted: *consentOf(&r.Accepted),
+	return &decide.Recovery{Survivor: r.Survivor, Leaves: r.Leaves, Compare: r.Compare, Accepted: *consentOf(&r.Consent),
 		Term: uint64(max(0, r.LogTerm)), Index: r.LogIndex, Stopping: r.Stopping, Done: r.Done, Failed: r.Failed}
 }
 

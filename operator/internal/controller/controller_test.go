@@ -248,7 +248,7 @@ func TestReconcile_voidConsent(t *testing.T) {
 		return f.cluster()
 	}
 	former := &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: "abc"}
-	if void := consent(former).Status.VoidConsent; void == nil || *void != (v1alpha1.Consent{AcceptLossAfter: 5, Loss: "abc"}) {
+	if void := consent(former).Status.VoidedConsent; void == nil || *void != (v1alpha1.Consent{AcceptLossAfter: 5, Loss: "abc"}) {
 		t.Fatalf("a leader answers, and void is %v", void)
 	}
 	pods := f.pods()
@@ -265,16 +265,16 @@ func TestReconcile_voidConsent(t *testing.T) {
 		t.Fatalf("doing %q, %+v, %+v", st.Action, st.Recovery, st.QuorumLoss)
 	}
 	f.group.answers = nil // for a moment
-	if st := consent(nil).Status; st.VoidConsent != nil || st.QuorumLoss == nil {
-		t.Errorf("taken out: void %v, %+v", st.VoidConsent, st.QuorumLoss)
+	if st := consent(nil).Status; st.VoidedConsent != nil || st.QuorumLoss == nil {
+		t.Errorf("taken out: void %v, %+v", st.VoidedConsent, st.QuorumLoss)
 	}
 	f.group.answers = []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
 	id := f.cluster().Status.QuorumLoss.ID
 	st := consent(&v1alpha1.Recovery{AcceptLossAfter: 5, Loss: id}).Status
-	if r := st.Recovery; r == nil || r.Accepted.Loss != id || st.QuorumLoss != nil || !r.Stopping {
+	if r := st.Recovery; r == nil || r.Consent.Loss != id || st.QuorumLoss != nil || !r.Stopping {
 		t.Errorf("given again: %+v, %+v", r, st.QuorumLoss)
 	}
-	if st = consent(nil).Status; st.Recovery.Failed == "" || st.VoidConsent != nil {
+	if st = consent(nil).Status; st.Recovery.Failed == "" || st.VoidedConsent != nil {
 		t.Errorf("taken out before the command ran: %+v", st.Recovery)
 	}
 }

@@ -36,6 +36,7 @@ type group struct {
 	backup    []members.Backup
 	id        uint64 // that the operator asked for last
 	newest    decide.Epoch
+	seats     []members.Seat
 	access    members.Access
 	refuses   error // of users
 }
@@ -93,8 +94,8 @@ func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateC
 	f := &fixture{T: t, Client: api, group: &group{}, now: time.Unix(1e9, 0), key: client.ObjectKeyFromObject(c)}
 	f.r = &controller.Clusters{Client: api, Read: api, Events: events.NewFakeRecorder(1000),
 		Now: func() time.Time { return f.now },
-		Open: func(_ []members.Seat, a members.Access) (controller.Cluster, error) {
-			f.group.access = a
+		Open: func(seats []members.Seat, a members.Access) (controller.Cluster, error) {
+			f.group.seats, f.group.access = seats, a
 			return f.group, nil
 		}}
 	return f

@@ -97,7 +97,11 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		if pod.Labels[objects.LabelPurpose] == objects.PurposeMember && pod.Status.PodIP != "" &&
 			pod.Status.Phase == corev1.PodRunning {
 			name := pod.Labels[objects.LabelMember]
-			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)})
+			seat := members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)}
+			if claim := s.claims[name]; claim != nil {
+				seat.Epoch = decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])
+			}
+			seats = append(seats, seat)
 		}
 	}
 	if len(seats) == 0 {
@@ -215,7 +219,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 		Template: objects.Template(c),
 		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
 		KeepClaims: c.Spec.Storage.Keep}
-	if c.Spec.Recovery != nil {
+	if c.Spec.Recovery != nil && c.Spec.Recovery.Loss != "" { // one of a former form names no loss, and accepts none
 		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
 		w.Uncompared = c.Spec.Recovery.WithoutComparing
 	}
@@ -224,7 +228,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 
 func kept(c *v1alpha1.QuorateCluster) decide.Kept {
 	k := decide.Kept{Founded: c.Status.ClusterID != "", Founders: c.Status.Founders, Serial: c.Status.Serial,
-		Dropped: c.Status.Dropped, VoidConsent: consentOf(c.Status.VoidConsent), Recovery: recoveryOf(c.Status.Recovery)}
+		Dropped: c.Status.Dropped, VoidConsent: consentOf(c.Status.VoidedConsent), Recovery: recoveryOf(c.Status.Recovery)}
 	if loss := c.Status.QuorumLoss; loss != nil {
 		k.Reported = &decide.Consent{Revision: loss.Revision, Loss: loss.ID}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
@@ -141,5 +142,59 @@ func TestReconcile_former(t *testing.T) {
 	f.must(f.Delete(t.Context(), old))
 	if f.must(f.step(2)); len(f.cluster().Status.Founders) != 3 {
 		t.Errorf("the pod is gone, and nothing is founded: %q", f.cluster().Status.Action)
+	}
+}
+
+// Ensure that claims keep their epochs while members tell none, also of a member that gets a new pod, and that each seat has that of its
+// claim.
+func TestReconcile_untoldEpoch(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	f.group.described.Epoch = "1-0a1b2c3d"
+	f.must(f.step(1))
+	f.group.described.Epoch = ""
+	pod := f.pods()[1]
+	f.must(f.Delete(t.Context(), &pod))
+	f.must(f.step(2))
+	claim := &corev1.PersistentVolumeClaim{}
+	f.must(f.Get(t.Context(), client.ObjectKeyFromObject(&pod), claim))
+	if got := claim.Annotations[objects.AnnotationEpoch]; got != "1-0a1b2c3d" || len(f.pods()) != 3 {
+		t.Errorf("the epoch is %q, pods %v", got, f.pods())
+	}
+	if len(f.group.seats) == 0 {
+		t.Fatal("no member was asked")
+	}
+	for _, seat := range f.group.seats {
+		if seat.Epoch.Name != "1-0a1b2c3d" {
+			t.Errorf("the seat %+v", seat)
+		}
+	}
+}
+
+// Ensure that a consent that names no loss, as the first operators took it, accepts none, and that a recovery which they began does not
+// go on by it.
+func TestReconcile_formerConsent(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	pods := f.pods()
+	names := []string{pods[0].Name, pods[1].Name, pods[2].Name}
+	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Voters: names, Members: names}}
+	for _, pod := range pods[1:] {
+		pod.Spec.NodeName = "gone"
+		f.must(f.Update(t.Context(), &pod))
+	}
+	f.must(f.step(2))
+	for _, begun := range []*v1alpha1.RecoveryStatus{nil, {Survivor: names[0], Leaves: names[1:]}} {
+		c := f.cluster()
+		c.Spec.Recovery = &v1alpha1.Recovery{}
+		f.must(f.Update(t.Context(), c))
+		c.Status.Recovery = begun
+		f.must(f.Status().Update(t.Context(), c))
+		f.must(f.step(4))
+		st := f.cluster().Status
+		if !strings.Contains(st.Action, "see status.quorumLoss") || begun == nil && st.Recovery != nil ||
+			begun != nil && !strings.Contains(st.Recovery.Failed, "nothing was recovered") {
+			t.Errorf("begun %v: doing %q, %+v", begun, st.Action, st.Recovery)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	st.Action = bounded(a.String(), 1024)
 	st.Endpoint = fmt.Sprintf("%s://%s.%s.svc:%d", objects.Scheme(c), c.Name, c.Namespace, objects.PortClient)
 	if c.Spec.Recovery == nil {
-		st.VoidConsent = nil // the next one is a new word
+		st.VoidedConsent = nil // the next one is a new word
 	}
 	st.ResizeRefused = ""
 	for i := range s.observed.Claims {

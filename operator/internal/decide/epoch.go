@@ -18,6 +18,15 @@ func ParseEpoch(name string) Epoch {
 	return Epoch{Number: number, Name: name}
 }
 
+// Or returns the epoch, or that of the member's own claim where nobody told it, as members of 1.0 do not: a claim has the epoch
+// in which a leader named its member last, and its data are of none that is older.
+func (e Epoch) Or(claim Epoch) Epoch {
+	if e.Name == "" {
+		return claim
+	}
+	return e
+}
+
 // Former tells whether members of the epoch were left out by the recovery that began the newest one, or by one that was made
 // apart: what they say of the cluster counts no more, also if they still are a majority among themselves.
 func (e Epoch) Former(newest Epoch) bool {

@@ -117,7 +117,7 @@ func quorumLoss(o *Observed) *Action {
 	case consent == nil:
 		return wait("%s: see status.quorumLoss", said)
 	case o.void(*consent):
-		return wait("%s. spec.recovery.acceptLossAfter %d is void: see status.voidConsent. Take spec.recovery out, and then "+
+		return wait("%s. spec.recovery.acceptLossAfter %d is void: see status.voidedConsent. Take spec.recovery out, and then "+
 			"accept the loss that status.quorumLoss reports", said, consent.Revision)
 	case reported == nil:
 		return &Action{Kind: VoidConsent, Consent: consent,

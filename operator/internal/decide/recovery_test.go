@@ -34,7 +34,7 @@ func TestNext_quorumLoss(t *testing.T) {
 		{"with one that is void", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Kept.VoidConsent = o.Want.Consent
-		}, decide.Wait, "is void: see status.voidConsent"},
+		}, decide.Wait, "is void: see status.voidedConsent"},
 		{"with one that was there before the loss was reported", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Kept.Reported = nil

@@ -42,9 +42,10 @@ func TestGroup_answers(t *testing.T) {
 	left.Core.Superseded = "the cluster was recovered without it"
 	foreign := observed("m5", 0, 9, 900, 900)
 	foreign.ClusterId = 8
+	untold := observed("m1", 1, 2, 95, 70) // later on
 	g := &Group{login: &login{}}
 	defer g.Close()
-	for i, o := range []*quoratepb.Observation{observed("m1", 1, 2, 95, 70), observed("m2", 1, 3, 90, 65), observed("m3", 0, 7, 99, 80), left,
+	for i, o := range []*quoratepb.Observation{untold, observed("m2", 1, 3, 90, 65), observed("m3", 0, 7, 99, 80), left,
 		foreign, observed("m1", 1, 9, 900, 900)} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -65,6 +66,11 @@ func TestGroup_answers(t *testing.T) {
 	if len(got) != 3 || got[0].Epoch != 1 || got[0].Term != 2 || got[0].Index != 95 || got[0].Revision != 70 || len(got[0].Voters) != 4 ||
 		!slices.Equal(got[0].Members, []string{"m1", "m2", "m3", "m4", "abc"}) {
 		t.Fatalf("%+v", got)
+	}
+	g.seats[0].Epoch, g.seats[2].Epoch = decide.ParseEpoch("5-ab"), decide.ParseEpoch("5-ab")
+	untold.Core.Epoch, untold.Core.LastTerm = 0, 0
+	if of := g.Look(t.Context(), 9, decide.Epoch{}).Answers; len(of) != 3 || of[0].Epoch != 5 || of[2].Epoch != 0 {
+		t.Errorf("of a build that tells no epoch, and of one that does: %+v", of)
 	}
 	o := &decide.Observed{Kept: decide.Kept{Founded: true}, Answers: got, Claims: []decide.Claim{{Member: "m1"}, {Member: "m2"}}}
 	if loss := decide.LossOf(o); loss != nil {

@@ -11,7 +11,6 @@ import (
 // Ensure that the answer of the last epoch counts, whatever terms others have, and none of an epoch that a recovery ended; that one of
 // another process at a member's address is none; and that the leader's own comes first.
 func TestBestOf(t *testing.T) {
-	seats := []Seat{{Member: "m1"}, {Member: "m2"}, {Member: "m3"}}
 	of := func(epoch string, term uint64, leader string, names ...string) *quoratepb.Cluster {
 		c := &quoratepb.Cluster{ClusterId: 9, Leader: 1, Term: term, Epoch: epoch, Config: &quoratepb.ConfigID{Index: 5}}
 		for _, name := range names {
@@ -23,7 +22,7 @@ func TestBestOf(t *testing.T) {
 	for _, row := range []struct {
 		name      string
 		described []*quoratepb.Cluster
-		newest    string
+		newest    string // of claims; those of all seats have it
 		want      int
 		says      string
 	}{
@@ -34,6 +33,10 @@ func TestBestOf(t *testing.T) {
 		{"only the former majority answers", []*quoratepb.Cluster{old(9), old(9), nil}, "1-ab", -1, "a recovery left those members out"},
 		{"two survivors were recovered apart", []*quoratepb.Cluster{nil, of("1-cd", 9, "m2", "m2"), of("1-ab", 8, "m3", "m3")}, "1-ab", 2, ""},
 		{"a build that tells no epoch", []*quoratepb.Cluster{of("", 7, "m1", "m1"), nil, nil}, "0", 0, ""},
+		{"builds that tell no epoch, after one did", []*quoratepb.Cluster{of("", 7, "m1", "m1"), of("", 8, "m1", "m1", "m2"), nil}, "1-ab", 1, ""},
+		{"a build that tells its epoch, and is behind", []*quoratepb.Cluster{of("1-ab", 7, "m1", "m1"), of("", 8, "m1", "m1", "m2"), nil}, "1-ab", 1, ""},
+		{"a build that tells no epoch, of a claim that a recovery left out", []*quoratepb.Cluster{nil, nil, nil, of("", 9, "x", "m4", "x")}, "1-ab",
+			-1, "run `kubectl annotate --overwrite pvc m4 quorate.io/epoch=1-ab`"},
 		{"another cluster at an address that was used again", []*quoratepb.Cluster{of("0", 7, "x1", "x1", "x2"), nil, nil}, "", -1, ""},
 		{"no leader", []*quoratepb.Cluster{{ClusterId: 9, Members: old(1).Members}, nil, nil}, "", -1, ""},
 	} {
@@ -43,12 +46,14 @@ func TestBestOf(t *testing.T) {
 				answered = append(answered, i)
 			}
 		}
-		got, err := bestOf(seats, row.described, answered, 0, decide.ParseEpoch(row.newest))
+		newest := decide.ParseEpoch(row.newest)
+		seats := []Seat{{"m1", "", "", newest}, {"m2", "", "", newest}, {"m3", "", "", newest}, {"m4", "", "", decide.ParseEpoch("0")}}
+		got, err := bestOf(seats, row.described, answered, 0, newest)
 		if got != row.want || (err != nil) != (row.says != "") || err != nil && !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %d, %v", row.name, got, err)
 		}
 	}
-	if got, _ := bestOf(seats, []*quoratepb.Cluster{old(7)}, []int{0}, 8, decide.Epoch{}); got >= 0 {
+	if got, _ := bestOf([]Seat{{Member: "m1"}}, []*quoratepb.Cluster{old(7)}, []int{0}, 8, decide.Epoch{}); got >= 0 {
 		t.Error("the answer of another cluster counts")
 	}
 }

@@ -19,7 +19,7 @@ import (
 type Gauge struct {
 	Member   string // that has the seat
 	ID       string // that the process says it is, in hexadecimal
-	Epoch    uint64
+	Epoch    uint64 // of a build that does not tell it that of the claim
 	Term     uint64 // of the log's last entry; 0: a build that does not tell it
 	Index    int64  // of that entry; of a build that does not tell it the last one that was applied
 	Revision int64
@@ -59,12 +59,12 @@ func gauge(ctx context.Context, seat *Seat) *Gauge {
 		return nil
 	}
 	defer answer.Body.Close()
-	return gaugeOf(seat.Member, io.LimitReader(answer.Body, mostAnswer))
+	return gaugeOf(seat, io.LimitReader(answer.Body, mostAnswer))
 }
 
 // gaugeOf reads the metrics; nil: one is missing that every build has.
-func gaugeOf(member string, text io.Reader) *Gauge {
-	one, found, applied := &Gauge{Member: member}, 0, int64(0)
+func gaugeOf(seat *Seat, text io.Reader) *Gauge {
+	one, found, applied := &Gauge{Member: seat.Member, Epoch: seat.Epoch.Number}, 0, int64(0)
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")

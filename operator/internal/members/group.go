@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
@@ -33,6 +34,8 @@ type Seat struct {
 	Member  string
 	Address string // of the pod
 	Host    string // in its certificate
+	// Epoch is that of the member's claim: it counts where the member's build tells none.
+	Epoch decide.Epoch
 }
 
 // Access is how members are reached.

@@ -90,12 +90,11 @@ func bestOf(
 		if d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster || own < 0 {
 			continue
 		}
-		if epoch := decide.ParseEpoch(d.GetEpoch()); epoch.Former(newest) {
-			former = fmt.Errorf("%s follows a leader of epoch %q, and claims have the annotation %s %q: a recovery left those "+
-				"members out", seats[i].Member, d.GetEpoch(), objects.AnnotationEpoch, newest.Name)
+		if epochOf(d, &seats[i]).Former(newest) {
+			former = leftOut(d, &seats[i], newest)
 			continue
 		}
-		if best < 0 || rank(d, seats[i].Member, described[best], seats[best].Member) > 0 {
+		if best < 0 || rank(d, &seats[i], described[best], &seats[best]) > 0 {
 			best = i
 		}
 	}
@@ -105,8 +104,26 @@ func bestOf(
 	return -1, former
 }
 
+// epochOf is the epoch of an answer; of a build that tells none that of the claim.
+func epochOf(d *quoratepb.Cluster, seat *Seat) decide.Epoch {
+	return decide.ParseEpoch(d.GetEpoch()).Or(seat.Epoch)
+}
+
+// leftOut says why the answer of a member counts no more, and what to do if it should.
+func leftOut(d *quoratepb.Cluster, seat *Seat, newest decide.Epoch) error {
+	if d.GetEpoch() == "" {
+		return fmt.Errorf("%s follows a leader, and does not tell its epoch; other claims have the annotation %s %q, and that "+
+			"of %s does not: a recovery may have left it out. If none did, run `kubectl annotate --overwrite pvc %s %s=%s`",
+			seat.Member, objects.AnnotationEpoch, newest.Name, seat.Member, seat.Member, objects.AnnotationEpoch, newest.Name)
+	}
+	return fmt.Errorf("%s follows a leader of epoch %q, and claims have the annotation %s %q: a recovery left those members "+
+		"out. If nothing is left of %q, and its writes may be lost, take the annotation off the claims that have it: "+
+		"`kubectl annotate pvc NAME %s-`", seat.Member, d.GetEpoch(), objects.AnnotationEpoch, newest.Name, newest.Name,
+		objects.AnnotationEpoch)
+}
+
 // rank compares the answers of two members.
-func rank(a *quoratepb.Cluster, from string, b *quoratepb.Cluster, other string) int {
+func rank(a *quoratepb.Cluster, from *Seat, b *quoratepb.Cluster, other *Seat) int {
 	leads := func(c *quoratepb.Cluster, name string) int {
 		for _, m := range c.GetMembers() {
 			if m.GetLeader() && m.GetName() == name {
@@ -115,9 +132,9 @@ func rank(a *quoratepb.Cluster, from string, b *quoratepb.Cluster, other string)
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(decide.ParseEpoch(a.GetEpoch()).Number, decide.ParseEpoch(b.GetEpoch()).Number),
+	return cmp.Or(cmp.Compare(epochOf(a, from).Number, epochOf(b, other).Number),
 		cmp.Compare(a.GetTerm(), b.GetTerm()), cmp.Compare(a.GetConfig().GetIndex(), b.GetConfig().GetIndex()),
-		cmp.Compare(leads(a, from), leads(b, other)))
+		cmp.Compare(leads(a, from.Member), leads(b, other.Member)))
 }
 
 // Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
@@ -163,6 +180,9 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		}
 		a := decide.Answer{Member: o.GetName(), Epoch: o.GetCore().GetEpoch(), Term: o.GetCore().GetLastTerm(),
 			Index: int64(o.GetCore().GetLastIndex()), Revision: o.GetStore().GetRevision()}
+		if a.Term == 0 { // a build that tells no epoch either
+			a.Epoch = g.seats[i].Epoch.Number
+		}
 		for _, m := range o.GetConfig().GetMembers() {
 			// one that never started has no name, and `quorate recover` takes the id for one
 			a.Members = append(a.Members, cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16)))
