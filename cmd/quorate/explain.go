@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/atrest"
@@ -37,8 +36,9 @@ func explain(c config.Config, err error) error {
 	case datadir.Damaged(err):
 		return fmt.Errorf("%w. %s", err, replaceAdvice(c))
 	case keysLost(err):
-		return fmt.Errorf("%w. Only if the keys are lost for ever, so are the data of this member. If the others serve: %s, "+
-			"with a new key; else a backup has the data (`quorate restore --help`). Nothing was changed", err, startOver(c))
+		return fmt.Errorf("%w. Put the key file (or %s, in its newest state) back, or correct the flag. If it is lost for "+
+			"ever, this member's data are, too: if the others serve, %s; else a backup has the data (`quorate restore "+
+			"--help`). Nothing was changed", err, filepath.Join(c.Storage.DataDir, atrest.RingFile), c.StartOver("a new key, "))
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
 		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, transport.ErrAddressUsed):
@@ -91,18 +91,7 @@ func elsewhere(c config.Config, err error) bool {
 // one file is of another moment forgets what its member acknowledged, and nothing may tell.
 func replaceAdvice(c config.Config) string {
 	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
-		"others serve, %s; else see `quorate recover --help`", startOver(c))
-}
-
-// startOver says how a member gets its data from the others. The cluster resets a member only once it says that it lost
-// its disk, so the start comes first. A member that no flag tells of a cluster would found one, on loopback addresses.
-func startOver(c config.Config) string {
-	dirs := c.Storage.DataDir
-	if c.Storage.WALDir != "" {
-		dirs += " and " + c.Storage.WALDir
-	}
-	return fmt.Sprintf("move %s aside, start this member with an empty directory and its flags, --initial-cluster or --join "+
-		"among them, and run `quorate member reset %s` at one that serves", dirs, typed.Word(c.Name))
+		"others serve, %s; else see `quorate recover --help`", c.StartOver(""))
 }
 
 // keysLost reports whether an encrypted data directory cannot be opened since its keys are gone or damaged.

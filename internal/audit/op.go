@@ -21,7 +21,7 @@ const (
 	OpAuth                  // auth: users, roles and permissions
 	OpLogin                 // login
 	OpCluster               // cluster: members, jobs, join tokens, feature levels, limits
-	OpMaintenance           // maintenance: alarms, snapshots, hashes, compaction of disks, keys of encrypted directories
+	OpMaintenance           // maintenance: alarms, snapshots, hashes, defragmentation, keys of encrypted directories
 	OpStatus                // status: what tells how members are: doctor, top, plans, lists of members, jobs and limits
 	OpLock                  // lock: locks and elections, beside the calls that they make
 	OpAudit                 // audit: this policy

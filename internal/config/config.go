@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/typed"
 )
 
 // Config has all settings of a member that have an effect, by topic. Others are only accepted or refused by name, see
@@ -134,4 +135,13 @@ func (c *Config) AutoCompaction() (Retention, error) {
 		return Retention{}, errNegative
 	}
 	return Retention{Period: d}, nil
+}
+
+// StartOver says how this member gets its data from the others. more is what it is started with beside, as in typed.StartOver.
+func (c *Config) StartOver(more string) string {
+	dirs := c.Storage.DataDir
+	if c.Storage.WALDir != "" {
+		dirs += " and " + c.Storage.WALDir
+	}
+	return typed.StartOver(dirs, "this member", more, c.Name)
 }

@@ -83,7 +83,7 @@ func (g *Guard) Meet(c *Claim, evidence Evidence, speaker Speaker) (refusal *Ref
 func OtherCluster(c, own *Claim) string {
 	return fmt.Sprintf("it is of cluster %v, this member (%v) of cluster %v: correct its peer URLs, or this member's. If "+
 		"`quorate snapshot restore` made its data while this cluster serves, stop it, move that directory aside, start it "+
-		"with an empty one and its flags, and `quorate member reset` it here", c.Cluster, own.Member, own.Cluster)
+		"with "+typed.Emptied+", and `quorate member reset` it here", c.Cluster, own.Member, own.Cluster)
 }
 
 // judge judges a claim without regard to lives.
@@ -172,9 +172,8 @@ func (g *Guard) rolledBack(c *Claim, last consensus.Life) *Refusal {
 	m, _ := g.config.Member(c.Member)
 	m.ID = c.Member
 	return refuse(RolledBack, "data directory %v of member %v, at %s, comes with start %v, and start %v was seen: it is an "+
-		"older copy, or it denied what it had acknowledged. It may not vote any more. Move the directory aside, start "+
-		"the process with an empty one, and `quorate member reset %s` from any member that serves", c.Storage, c.Member,
-		c.address(), c.Life, last, typed.Word(nameOr(&m)))
+		"older copy, or it denied what it had acknowledged. It may not vote any more: %s", c.Storage, c.Member,
+		c.address(), c.Life, last, typed.StartOver("the directory", "the process", "", nameOr(&m)))
 }
 
 // Distrust notes that a data directory denied what it had acknowledged: it counts as lost. It reports whether that is news,

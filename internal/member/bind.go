@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
@@ -54,8 +55,7 @@ func (b *binder) bindMet(ctx context.Context) {
 func (b *binder) distrust(e raft.Denied) {
 	b.logger.Error("a member has lost what it acknowledged: its data directory is older than it was, and counts no more",
 		"peer", e.Member.String(), "acknowledged", uint64(e.Match), "holds", uint64(e.Claimed),
-		"do", "move its data directory aside, start it with an empty one, and run `quorate member reset "+
-			b.config.nameOf(e.Member)+"`")
+		"do", typed.StartOver("its data directory", "it", "", b.config.nameOf(e.Member)))
 	b.life.background(func() {
 		if err := b.peers.transport.Distrust(e.Member); err != nil {
 			b.life.fail(err)

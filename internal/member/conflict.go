@@ -3,6 +3,7 @@ package member
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -13,8 +14,7 @@ func conflictWords(e *raft.LogConflict, own, leader string) string {
 		"%s and at those that follow it, and %s may have the only copy. Empty, reset and remove no member. Stop the clients, "+
 		"then all members, keep all data directories, and see with `quorate recover --data-dir DIR --dry-run` what each has. "+
 		"To go on with what %s has, run `quorate recover` on its directory, where --force-behind gives up what was written "+
-		"at the others since, and add new members. To go on with the others, start them; move the directory of %s aside, "+
-		"keep it, start %s with an empty one, and `quorate member reset "+
-		"%s`", own, leader, e.Leader, e.Term, e.At, e.At.Index, leader, own, own,
-		own, own, own)
+		"at the others since, and add new members. To go on with the others, start them, %s, and keep what was "+
+		"moved", own, leader, e.Leader, e.Term, e.At, e.At.Index, leader, own, own,
+		typed.StartOver("the directory of "+own, own, "", own))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member/lanes"
@@ -30,8 +31,8 @@ func TestKnownLeader_refused(t *testing.T) {
 	at := 0
 	for _, part := range []string{"m1 refuses the log of its leader m2 (2) of term 5: entry 10.5 there", "may have the only " +
 		"copy",
-		"Empty, reset and remove no member", "Stop the clients", "--dry-run", "run `quorate recover`", "keep it, start m1 " +
-			"with an empty one"} {
+		"Empty, reset and remove no member", "Stop the clients", "--dry-run", "run `quorate recover`", "start m1 with " +
+			typed.Emptied, "run `quorate member reset m1` at a member that serves, and keep what was moved"} {
 		next := strings.Index(text, part)
 		if next < at {
 			t.Errorf("%q is missing, or comes too early, in %q", part, text)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -227,8 +228,8 @@ func TestDraft_blockers(t *testing.T) {
 			[]string{"removing m2 would leave 2 voters of which only 1 answers: start m3 first, or remove m3 instead"}},
 		{"a voter that was rolled back", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.RolledBack },
-			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: replace it, with an " +
-				"empty directory and `quorate member reset m3`, or remove m3 instead"}},
+			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: start it with " +
+				typed.Emptied + ", and run `quorate member reset m3`, or remove m3 instead"}},
 		{"somebody else at the address of one", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.OtherHistory },
 			[]string{"removing m2 would leave 2 voters of which only 1 answers: a process of another history of this cluster " +
@@ -237,8 +238,8 @@ func TestDraft_blockers(t *testing.T) {
 		{"one that lost its disk, and one that is down", found(t, 5, 0).silence(3, 4), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.LostItsDisk },
 			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: if it was moved and has " +
-				"its data elsewhere, stop the process that answers at its address; else replace it, with an empty " +
-				"directory and `quorate member reset m3`; start m4 first"}},
+				"its data elsewhere, stop the process that answers at its address; else start it with " +
+				typed.Emptied + ", and run `quorate member reset m3`; start m4 first"}},
 	} {
 		if tc.also != nil {
 			tc.also(tc.cluster)

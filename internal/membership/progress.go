@@ -42,7 +42,7 @@ func (n *memberNames) resetWords(m *MemberView) string {
 	if m.State == LostItsDisk {
 		was, first = m.State, "if it was moved and has its data elsewhere, stop the process that answers at its address; else "
 	}
-	return fmt.Sprintf("%s %s: %sreplace it, with an empty directory and `quorate member reset %s`", n.label(m.ID), was, first,
+	return fmt.Sprintf("%s %s: %sstart it with %s, and run `quorate member reset %s`", n.label(m.ID), was, first, typed.Emptied,
 		typed.Word(cmp.Or(n.nameOf(m.ID), m.ID.String())))
 }
 

@@ -30,9 +30,9 @@ func Unproved(s *Spec, v *View) (blockers []string) {
 			}
 			blockers = append(blockers, fmt.Sprintf("%s has not lost its disk as far as is known here, and would be removed "+
 				"before its successor has caught up: silence does not show that it is gone, it may be starting. Start it, "+
-				"with its data directory; if that is lost for ever, with an empty one, at the same peer URLs: then it says "+
-				"that it has lost its disk, and `quorate member reset %s` works. If the machine can not be started, either, "+
-				"`quorate member reset %s --force REASON`", name, typed.Word(name), typed.Word(name)))
+				"with its data directory; if that is lost for ever, with "+typed.Emptied+", at the same peer URLs: then "+
+				"it says that it has lost its disk, and `quorate member reset %s` works. If the machine can not be started, "+
+				"either, `quorate member reset %s --force REASON`", name, typed.Word(name), typed.Word(name)))
 			break
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/atrest"
@@ -123,9 +122,9 @@ func (s *Server) refusePlain() error {
 		}
 		if len(names) > 0 {
 			return fmt.Errorf("--data-dir %s holds data that are not encrypted (%s), and no %s: they can not become encrypted "+
-				"where they are. Start without --encryption-key-file and --encryption-kms; or move the directory aside, start "+
-				"with an empty one, and run `quorate member reset %s` at a member that serves: it gets the data from the "+
-				"others. Nothing was changed", dir, filepath.Join(place, names[0]), atrest.RingFile, typed.Word(s.cfg.Name))
+				"where they are. Start without --encryption-key-file and --encryption-kms; or, if the others serve, %s: it "+
+				"gets the data from them. Nothing was changed", dir, filepath.Join(place, names[0]), atrest.RingFile,
+				s.cfg.StartOver(""))
 		}
 	}
 	return nil

@@ -257,6 +257,7 @@ func TestServer_encrypted_badStarts(t *testing.T) {
 		want string
 	}{
 		{"a key for a plain directory", plain, key, "hold data that are not encrypted"},
+		{"how to start over with that key", plain, key, "--initial-cluster or --join among them, and run `quorate member reset "},
 		{"no key for an encrypted one", locked, "", "it is encrypted: give --encryption-key-file"},
 		{"another key", locked, locked.writeKeys("other", 'b'), "add that key to this one"},
 		{"a key file that is not there", locked, "--encryption-key-file=/none", "it is encrypted, and its key is not there"},

@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
@@ -243,9 +242,8 @@ func (n *newcomer) otherClusters() string {
 	}
 	if n.first.restored {
 		return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) + ". If these serve the cluster " +
-			"that is to go on, restore no more: all that was written since the backup would be lost. Stop this process, move " +
-			n.bootstrap.cfg.Storage.DataDir + " aside, start it with an empty directory and the flags that it had, and run " +
-			"`quorate member reset " + typed.Word(n.bootstrap.cfg.Name) + "` at one that serves. Only if nothing of that " +
+			"that is to go on, restore no more: all that was written since the backup would be lost. Stop this process, " +
+			n.bootstrap.cfg.StartOver("") + ". Only if nothing of that " +
 			"cluster is to be kept, restore every member from the same file, with the same --initial-cluster, " +
 			"--initial-cluster-token and --bump-revision"
 	}

@@ -18,8 +18,8 @@ var (
 	unsafeAdvice = regexp.MustCompile(`(?i)\brestore (it|them|the|its|a)\b|\bput (it|them|the .*) back\b|from a backup`)
 )
 
-// safeAdvice are texts that say never to do it.
-var safeAdvice = regexp.MustCompile(`(?i)\bnever put\b`)
+// safeAdvice are texts that say never to do it, or that are about a file of keys: it has nothing that a member acknowledged.
+var safeAdvice = regexp.MustCompile(`(?i)\bnever put\b|\bput the key file\b`)
 
 // TestAdvice looks at every text of the program: each command that it names exists, and none tells people to put old data
 // back. The documents may name commands that exist, only.

@@ -226,8 +226,8 @@ func (p *Pruner) do(op Op, then func(*Outcome)) {
 
 // tooMany ends a round at a place that has more than it looks at.
 func (p *Pruner) tooMany(prefix string) {
-	p.fail("the place has more objects below "+prefix+" than retention looks at: somebody else writes there, or give a longer "+
-		"--base-every, a shorter --keep, or members more --memory", true)
+	p.fail("the place has more objects below "+prefix+" than retention looks at: find out who else writes there, and give "+
+		"members more --memory; until then nothing is removed", true)
 }
 
 // fail ends the round.

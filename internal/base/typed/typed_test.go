@@ -55,3 +55,13 @@ func TestStart(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that whoever starts a member over is told of the flags without which it would found a cluster of its own, and may type the
+// command whatever the member's name is.
+func TestStartOver(t *testing.T) {
+	got := typed.StartOver("/d and /wal", "m 1", "a new key, ", "m 1")
+	if want := "move /d and /wal aside, start m 1 with a new key, an empty directory and its flags, --initial-cluster or --join " +
+		"among them, and run `quorate member reset 'm 1'` at a member that serves"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

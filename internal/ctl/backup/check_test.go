@@ -106,6 +106,8 @@ func TestRestore_at(t *testing.T) {
 	place := "file://" + t.TempDir()
 	for at, want := range map[string]string{"15m": "has no backup", "2026-11-30 12:00:00": "has no backup",
 		"2026-11-30T12:00:00": "has no backup", "2026-11-30T12:00:00Z": "has no backup", "2926-11-30T12:00:00Z": "has no backup",
+		"2926-11-30 12:00:00": "has no backup", "2926-11-30 12:00": "has no backup", "1969-12-31 12:00:00": "no time after the beginning of 1970",
+		"1969-12-31T12:00:00Z": "no time after the beginning of 1970", "2000000h": "no time after the beginning of 1970",
 		"entry:7": "has no backup", "70": "has no backup", "-15m": "or 15m (ago), a revision, or entry:INDEX",
 		"yesterday": `--at "yesterday": write "latest"`} {
 		got := ctltest.Run(t, t.Context(), command.Streams{}, "", "restore", "--from", place, "--at="+at, "--plan")

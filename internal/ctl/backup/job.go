@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/objects/place"
 )
 
@@ -143,7 +144,7 @@ func movedFrom(before *quoratepb.BackupStatus, to string) string {
 	if p := before.GetRestorable(); p != nil {
 		end = fmt.Sprintf(", up to about revision %d", p.GetRevision())
 	}
-	former = typed.Word(printable.Text(former, mostTrouble))
+	former = typed.Word(placeText(former))
 	return fmt.Sprintf("the former place, %s, keeps what is there%s: `quorate backup start %s` goes back to it", former, end,
 		former)
 }
@@ -166,10 +167,13 @@ func show(ctx context.Context, c *command.Connection, ask asking) error {
 // mostTrouble bounds what a member says of a place, in characters.
 const mostTrouble = 400
 
+// placeText is the URL of a place, whole: an operator copies it into a command.
+func placeText(url string) string { return printable.Text(url, kv.MaxBackupPlaceBytes) }
+
 // Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it. None begins with a name:
 // the console begins each with a capital letter.
 func Sentences(b *quoratepb.BackupStatus) []string {
-	place := printable.Text(b.GetPlace(), mostTrouble)
+	place := placeText(b.GetPlace())
 	switch {
 	case b.GetGeneration() == 0:
 		return []string{"there is no continuous backup: `quorate backup start URL` begins one"}
@@ -194,7 +198,9 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	lines = append(append(lines, reached(b)...), retained(b)...)
 	if why := b.GetTrouble(); why != "" {
 		lines = append(lines, "the place takes nothing: "+printable.Text(why, mostTrouble),
-			"`quorate backup check`, on the machine of the member that ships, and as its user, says what to do")
+			fmt.Sprintf("`quorate backup check %s`, on the machine of the member that ships, and as its user, says what to "+
+				"do; add ca=, credentials= and profile= of its --backup-places to the URL, if they are there",
+				typed.Word(place)))
 	}
 	return lines
 }

@@ -118,7 +118,7 @@ func TestStatus(t *testing.T) {
 		"it is encrypted to 2 recipients", "members cannot prove an encrypted backup; only an operator can: " +
 			"`quorate backup verify --from URL --identity FILE --report --endpoints MEMBERS`",
 		"a restore of revision 50 was proven 40m00s ago by m3, in 1m00s; 2 bases have the contents that the log leads to",
-		"the place takes nothing: full", "`quorate backup check`, on the machine of the member that ships, and as its user, says what to do"} {
+		"the place takes nothing: full", "`quorate backup check s3://b/p`, on the machine of the member that ships, and as its user, says what to do"} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("no %q in:\n%s", want, got.Out)
 		}
@@ -171,6 +171,12 @@ func TestStart_elsewhere(t *testing.T) {
 	f.status.Restorable = &quoratepb.BackupMark{Revision: 80}
 	const former = "the former place, file:///b, keeps what is there, up to about revision 80: `quorate backup start file:///b` goes back to it"
 	said(t, run("start", "file:///c"), former)
+	long := "s3://b/" + strings.Repeat("p", 1900) + "?endpoint=https://s3.example"
+	f.status.Place = long
+	said(t, run("start", "file:///c"), "`quorate backup start '"+long+"'` goes back to it")
+	f.status.Trouble = "full"
+	said(t, run("status"), "`quorate backup check '"+long+"'`, on the machine")
+	f.status.Place, f.status.Trouble = "file:///b", ""
 	for _, same := range [][]string{{"start"}, {"start", "file:///b/"}, {"start", "file:///c", "-o", "json"}} {
 		if got := run(same...); got.Status != command.StatusOK || strings.Contains(got.Out, "former place") {
 			t.Errorf("%v: %+v", same, got)

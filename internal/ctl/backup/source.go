@@ -217,13 +217,18 @@ func (c *source) failed(ctx context.Context, err error) error {
 	return command.Refused(err)
 }
 
-// target is the flag --at. Times may also be written as `quorate undelete` takes them.
+// target is the flag --at. Times may also be written as `quorate undelete` takes them. One in the future is that of the last
+// entry: this machine's clock may be behind those of the members.
 func target(word string) (backup.Target, error) {
 	t, err := backup.ParseTarget(word)
 	if err == nil {
 		return t, nil
 	}
-	if at, err := command.When(word, time.Now()); err == nil && at.UnixMilli() > 0 {
+	at, isTime := command.ReadTime(word, time.Now())
+	switch {
+	case isTime && at.UnixMilli() <= 0:
+		return t, command.Usagef("--at %q is no time after the beginning of 1970", word)
+	case isTime:
 		return backup.Target{Time: at.UnixMilli()}, nil
 	}
 	return t, command.Usagef("--at %q: write \"latest\", %s, a revision, or entry:INDEX", word, command.WhenHelp)

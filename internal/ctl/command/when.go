@@ -11,23 +11,30 @@ const WhenHelp = "a time such as 2026-11-30T12:03:10Z, '2026-11-30 12:03:10' (UT
 
 // When reads a time that is not in the future.
 func When(text string, now time.Time) (time.Time, error) {
+	at, isTime := ReadTime(text, now)
+	switch {
+	case !isTime:
+		return time.Time{}, Usagef("%q is no time: write %s", text, WhenHelp)
+	case at.After(now):
+		return at, Usagef("%q is in the future: this host's clock shows %s", text, now.UTC().Format(time.RFC3339))
+	case at.UnixMilli() < 0:
+		return at, Usagef("%q is before 1970", text)
+	}
+	return at, nil
+}
+
+// ReadTime reads any time, one in the future or before 1970, too; false: the text is none.
+func ReadTime(text string, now time.Time) (at time.Time, isTime bool) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
+		return now.Add(-ago), true
 	}
 	for _, layout := range [...]string{time.RFC3339Nano, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04",
 		"2006-01-02T15:04"} {
-		at, err := time.Parse(layout, text)
-		switch {
-		case err != nil:
-		case at.After(now):
-			return at, Usagef("%q is in the future: this host's clock shows %s", text, now.UTC().Format(time.RFC3339))
-		case at.UnixMilli() < 0:
-			return at, Usagef("%q is before 1970", text)
-		default:
-			return at, nil
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
 		}
 	}
-	return time.Time{}, Usagef("%q is no time: write %s", text, WhenHelp)
+	return time.Time{}, false
 }
 
 // RevisionOrTime reads a revision, which is a number, or a time; the other one is zero.

@@ -84,8 +84,8 @@ type Restorer func(ctx context.Context, r *Request) (*Restored, error)
 const restoreHelp = `Make the data directory of a new member from a snapshot of Quorate or of etcd 3.5 to 3.7.
 
 This is for a cluster that is lost, and for a new one. If one member lost its disk while others of its cluster serve,
-restore nothing: all writes since the backup would be lost. Start that member with an empty directory and the flags that it
-had, and run "quorate member reset NAME" at a member that serves.
+restore nothing: all writes since the backup would be lost. Start that member with an empty directory and its flags,
+--initial-cluster or --join among them, and run "quorate member reset NAME" at a member that serves.
 
 Do this once for each member of the new cluster, from the same file and with the same --initial-cluster and
 --initial-cluster-token, then start the members as usual: the directory says which member of which cluster each one is. All
@@ -232,9 +232,8 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	next := "start it"
 	if d.Members > 1 {
 		fmt.Fprintf(s.Out, "first: if other members of the old cluster run and serve, do not go on: what was written since "+
-			"%s would be lost. To go back to this state, stop them all. If only %s was lost, move %s aside, start it "+
-			"with an empty directory and the flags that it had, and run "+
-			"`quorate member reset %s` at a member that serves\n", since, d.Member, d.DataDir, typed.Word(d.Member))
+			"%s would be lost. To go back to this state, stop them all. If only %s was lost, %s\n",
+			since, d.Member, typed.StartOver(d.DataDir, "it", "", d.Member))
 		next = "if none serves, do the same for the other members, " + again + ", then start all"
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)

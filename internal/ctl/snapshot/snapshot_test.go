@@ -95,8 +95,8 @@ func TestRestore_words(t *testing.T) {
   member    m1 (a), of 3; cluster b
   left out  1 alarm of the members that wrote the file
 first: if other members of the old cluster run and serve, do not go on: what was written since s.db was made would be lost. `+
-		"To go back to this state, stop them all. If only m1 was lost, move d aside, start it with an empty directory and the flags "+
-		"that it had, and run `quorate member reset m1` at a "+`member that serves
+		"To go back to this state, stop them all. If only m1 was lost, move d aside, start it with an empty directory and its flags, "+
+		"--initial-cluster or --join among them, and run `quorate member reset m1` at a "+`member that serves
 next: if none serves, do the same for the other members, from the same file, then start all; this one with --data-dir d
 `, "")
 	if len(asked.Member) != 2 || asked.Member[0] != "--name=m1" || asked.DataDir != "d" || asked.SkipHashCheck {

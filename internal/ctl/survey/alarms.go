@@ -105,16 +105,15 @@ func ExplainAlarm(kind string, id uint64, name string) string {
 			"serves. Any of them may have the only copy of acknowledged writes: empty no data directory. Stop the clients, " +
 			"compare the members with `quorate endpoint hashkv --cluster`, and copy every data directory of a stopped " +
 			"member elsewhere. Only once it is decided whose data is right: stop each of the others, move its directory " +
-			"aside, keep it, start it with an empty one and the flags of its first start, run `quorate member reset " +
-			"NAME`, and at the end `quorate alarm disarm`"
+			"aside and keep that, start the member with " + typed.Emptied + ", run `quorate member reset NAME`, and at the " +
+			"end `quorate alarm disarm`"
 	case kind == pb.AlarmType_CORRUPT.String():
 		if name == "" {
 			name = "NAME"
 		}
 		return fmt.Sprintf("alarm CORRUPT of %s: its data differ from those of the majority, and it serves nobody. First see "+
-			"that the others serve and are well; this one may be needed else. Then stop it, move its data directory aside, "+
-			"keep it, start it with an empty one and the flags of its first start, and run `quorate member reset %s` "+
-			"against another member", about, typed.Word(name))
+			"that the others serve and are well; this one may be needed else. Then stop it, %s, and keep what was moved",
+			about, typed.StartOver("its data directory", "it", "", name))
 	}
 	return fmt.Sprintf("alarm %s of %s", kind, about)
 }

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
@@ -59,9 +60,9 @@ func TestNotes(t *testing.T) {
 	members[0].Alarms = []string{corrupt, "memberID:0 alarm:CORRUPT"}
 	for _, text := range survey.Notes(members[:1]) {
 		keep := max(strings.Index(text, "empty no data directory"), strings.Index(text, "First see that the others serve"))
-		if aside := strings.Index(text, "aside, keep it"); keep < 0 || aside < keep || strings.Contains(text, "those that "+
-			"are wrong") {
-			t.Errorf("the check comes first, and the directory is kept: %q", text)
+		aside, kept := strings.Index(text, " aside"), strings.Contains(text, "and keep ")
+		if keep < 0 || aside < keep || !kept || !strings.Contains(text, typed.Emptied) {
+			t.Errorf("the check comes first, the directory is kept, and the flags are named: %q", text)
 		}
 	}
 	if !survey.Alarmed(members[:1]) || survey.Alarmed(members[2:]) {

@@ -93,7 +93,8 @@ func NewPassingRing(now time.Time) *Ring {
 	return &Ring{keys: []*Key{key}, active: key}
 }
 
-// OpenRing reads the ring of a data directory. The error says what to do.
+// OpenRing reads the ring of a data directory. The error says what to do, but ErrDamagedRing only what is wrong: the caller
+// knows how a member starts over.
 func OpenRing(ctx context.Context, fs env.FS, dataDir string, providers Providers) (*Ring, error) {
 	r := &Ring{fs: fs, path: fs.PathJoin(dataDir, RingFile), providers: providers}
 	switch err := r.read(ctx); {

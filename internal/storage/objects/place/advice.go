@@ -14,8 +14,8 @@ var advice = []struct {
 	{objects.ErrCredentials, "Check the key: it may be mistyped, revoked or expired, or be of another server."},
 	{objects.ErrDenied, "Let this user list the bucket, and read, write and delete its objects (s3:ListBucket, s3:GetObject, " +
 		"s3:PutObject, s3:DeleteObject)."},
-	{objects.ErrUser, "Give the directory, with all that is in it, to the user that members run as (chown -R), and run " +
-		"commands that write there as that user."},
+	{objects.ErrUser, "Run this as the user that members run as. If members themselves are refused, let that user write " +
+		"to the directory, and give it what is in base, log, gap, kept, obj, probe and .tmp below, and nothing else."},
 	{objects.ErrReadOnly, "Mount it for writing, or choose another directory."},
 	{objects.ErrNoPlace, "Make the directory or bucket, mount the disk, or correct the URL, its endpoint too."},
 	{objects.ErrLink, "Remove it, and see who else can write to the directory of the place."},

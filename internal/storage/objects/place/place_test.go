@@ -271,6 +271,16 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%v has no advice", err)
 		}
 	}
+	// Most who are refused only read, and other files may lie beside a backup.
+	got := place.Advice(objects.ErrUser)
+	if !strings.HasPrefix(got, "Run this as the user that members run as") || strings.Contains(got, "all that is in it") {
+		t.Errorf("advice for another user: %q", got)
+	}
+	for _, prefix := range []string{"base", "log", "gap", "kept", "obj", "probe", ".tmp"} {
+		if !strings.Contains(got, " "+prefix) {
+			t.Errorf("no %s in %q", prefix, got)
+		}
+	}
 	if got := place.Advice(errors.New("x")); got != "" {
 		t.Errorf("advice from nothing: %q", got)
 	}
