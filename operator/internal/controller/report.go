@@ -172,10 +172,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 			reason = "QuorumLost"
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
 				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
-			if len(loss.Survivors) > 1 {
-				message += fmt.Sprintf(". The claims of all survivors, %v, are compared then: a node must reach their volumes",
-					loss.Survivors)
-			}
+			message += compared(loss, s)
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
 		}
@@ -194,6 +191,22 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// compared says which claims a recovery reads, and which it cannot.
+func compared(loss *v1alpha1.QuorumLoss, s *sight) (text string) {
+	deleted := s.observed.NotCompared(loss.Survivor, loss.Survivors)
+	reads := slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool {
+		return slices.Contains(deleted, name)
+	})
+	if len(reads) > 1 {
+		text = fmt.Sprintf(". The claims of %v are compared then: a node must reach their volumes", reads)
+	}
+	if len(deleted) > 0 {
+		text += fmt.Sprintf(". %v survive, too, and their claims were deleted: they are not compared, and nothing is "+
+			"recovered while their pods are there, but with spec.recovery.withoutComparing", deleted)
+	}
+	return text
 }
 
 func reasonOf(s doctor.Severity) string {
