@@ -2,8 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// QuorateClusterStatus is how a cluster is. Members are told by the cluster; ClusterID, Founders, Serial, Recovery,
-// Dropped and VoidConsent are the only things that the operator remembers.
+// QuorateClusterStatus is how a cluster is. The operator reads back what it remembers: ClusterID, Founders, Serial,
+// Recovery, Dropped, VoidConsent, the revision and the id of QuorumLoss, UsersApplied, BackupApplied and, while no leader
+// answers, Members. All else is only told.
 type QuorateClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
