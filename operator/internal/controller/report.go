@@ -27,6 +27,7 @@ const (
 	Available   = "Available"   // a leader answers: writes are taken
 	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
 	Progressing = "Progressing" // the operator does something
+	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 )
 
 // report writes the status, if it is another one than before.
@@ -181,6 +182,11 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		return
 	}
 	set(Available, true, "Leads", "a leader answers")
+	if message := sharedNodes(st.Members); message != "" {
+		set(NodeShared, true, reasonOf(doctor.Advice), message)
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, NodeShared)
+	}
 	worst := doctor.Worst(s.view.Findings)
 	switch {
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
@@ -191,6 +197,35 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// sharedNodes says which voters would be lost with one node, and what can be done; empty: each voter has a node of its own.
+func sharedNodes(all []v1alpha1.MemberStatus) string {
+	voters := 0
+	var nodes, said []string
+	on := map[string][]string{}
+	for i := range all {
+		m := &all[i]
+		if m.Role != roleOf(&quoratepb.Member{Role: quoratepb.Role_ROLE_VOTER}) {
+			continue
+		}
+		voters++
+		if on[m.Node] = append(on[m.Node], m.Name); m.Node != "" && len(on[m.Node]) == 2 {
+			nodes = append(nodes, m.Node)
+		}
+	}
+	for _, node := range nodes {
+		text := fmt.Sprintf("the members %v share the node %s", on[node], node)
+		if left := voters - len(on[node]); left < decide.Quorum(voters) {
+			text += fmt.Sprintf(": if it is lost, %d of %d voters are left, which are no quorum", left, voters)
+		}
+		said = append(said, text)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return strings.Join(said, "; ") + " → while another node can take a member, delete the claim of one of them: a new " +
+		"member, on a new claim, takes its place"
 }
 
 // compared says which claims a recovery reads, and which it cannot.
