@@ -19,7 +19,7 @@ import (
 )
 
 // chartRotate changes the certificate, and then its authority: that is trusted first, then it signs, then the former one is
-// trusted no more. Members read files anew by themselves. At last one of them starts anew, with new connections to all.
+// trusted no more. Members read files anew by themselves. At last one of them starts anew.
 func chartRotate(ctx context.Context, c *cluster) error {
 	before, err := c.lives(ctx)
 	if err != nil {

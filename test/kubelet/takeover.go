@@ -29,7 +29,6 @@ type former struct{ version string }
 const (
 	formerRelease = "shop"
 	formerSet     = formerRelease + "-etcd"
-	formerClaim   = "/bitnami/etcd"
 )
 
 func (s former) image() string { return "etcd:" + s.version }

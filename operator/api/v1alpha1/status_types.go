@@ -2,9 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// QuorateClusterStatus is how a cluster is. Members are told by the cluster; ClusterID, Founders, Serial, Recovery,
-// Dropped and VoidedConsent are the only things that the operator remembers. Objects of former forms must be read, and be
-// valid: a field that gets another type gets another name, and one that a former form lacks is optional.
+// QuorateClusterStatus is how a cluster is. The operator reads back what it remembers: ClusterID, Founders, Serial,
+// Recovery, Dropped, VoidedConsent, the revision and the id of QuorumLoss, UsersApplied, BackupApplied and, while no leader
+// answers, Members. All else is only told. Objects of former forms must be read, and be valid: a field that gets another type
+// gets another name, and one that a former form lacks is optional.
 type QuorateClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
@@ -19,7 +20,7 @@ type QuorateClusterStatus struct {
 	HealthyMembers int32          `json:"healthyMembers"`
 	Members        []MemberStatus `json:"members,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
-	// and cure.
+	// and cure. NodeShared is there while a node has several voters.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/controller"
 	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/members"
 	"github.com/quorate/quorate/operator/internal/objects"
@@ -193,6 +195,39 @@ func TestReconcile_conditions(t *testing.T) {
 	if at := meta.FindStatusCondition(c.Status.Conditions, "Available"); at == nil || at.Reason != "QuorumLost" ||
 		!strings.Contains(at.Message, "spec.recovery: {acceptLossAfter: 5, loss: ") || c.Status.QuorumLoss.Survivor != names[0] {
 		t.Errorf("a lost majority: %+v, %+v", at, c.Status.QuorumLoss)
+	}
+}
+
+// Ensure that voters which share a node are told for as long as they do, as advice, and whether the others are a quorum.
+func TestReconcile_sharedNode(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	on := func(nodes ...string) *metav1.Condition {
+		for i, pod := range f.pods() {
+			pod.Spec.NodeName = nodes[i]
+			f.must(f.Update(t.Context(), &pod))
+		}
+		f.must(f.step(1))
+		return meta.FindStatusCondition(f.cluster().Status.Conditions, controller.NodeShared)
+	}
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.must(f.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	}
+	names := []string{f.pods()[0].Name, f.pods()[2].Name}
+	at := on("n1", "n2", "n1")
+	want := fmt.Sprintf("the members %v share the node n1: if it is lost, 1 of 3 voters are left, which are no quorum", names)
+	if at == nil || at.Reason != "Advice" || !strings.HasPrefix(at.Message, want) {
+		t.Errorf("two share a node: %+v, want %s", at, want)
+	}
+	if !meta.IsStatusConditionTrue(f.cluster().Status.Conditions, controller.Healthy) {
+		t.Errorf("advice makes it unhealthy: %+v", f.cluster().Status.Conditions)
+	}
+	if at := on("n1", "n2", "n3"); at != nil {
+		t.Errorf("each has a node of its own: %+v", at)
+	}
+	f.group.described.Members[2].Role = quoratepb.Role_ROLE_LEARNER
+	if at := on("n1", "n2", "n1"); at != nil {
+		t.Errorf("a learner shares a node: %+v", at)
 	}
 }
 

@@ -2,11 +2,14 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -105,6 +108,50 @@ func TestReconcile_lossAgain(t *testing.T) {
 	f.must(f.Status().Update(t.Context(), node))
 	if f.must(f.step(1)); f.cluster().Status.QuorumLoss.ID == id {
 		t.Errorf("a later loss has the id %s, too", id)
+	}
+}
+
+// Ensure that the status tells which survivors are compared and which are not since their claims were deleted, and that the pod of one
+// of these stays, though the loss is accepted.
+func TestReconcile_survivorWithoutClaim(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	pods := f.pods()
+	f.group.described = nil
+	f.group.answers = nil
+	for i := range pods {
+		voters := slices.Clone(pods)
+		for _, name := range []string{"gone-1", "gone-2", "gone-3"} {
+			voters = append(voters, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		f.group.answers = append(f.group.answers, f.survivor(pods[i].Name, voters)...)
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: pods[1].Name}, claim))
+	claim.Finalizers = []string{"kubernetes.io/pvc-protection"}
+	f.must(f.Update(t.Context(), claim))
+	f.must(f.Delete(t.Context(), claim))
+	f.must(f.step(1))
+	c := f.cluster()
+	at := meta.FindStatusCondition(c.Status.Conditions, "Available")
+	for _, want := range []string{fmt.Sprintf("The claims of %v are compared then", []string{pods[0].Name, pods[2].Name}),
+		fmt.Sprintf("%v survive, too, and their claims were deleted: they are not compared", []string{pods[1].Name})} {
+		if at == nil || !strings.Contains(at.Message, want) {
+			t.Errorf("the condition does not say %q: %+v", want, at)
+		}
+	}
+	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: c.Status.QuorumLoss.ID}
+	f.must(f.Update(t.Context(), c))
+	f.must(f.step(4))
+	if c := f.cluster(); len(f.pods()) != 3 || c.Status.Recovery != nil || !strings.Contains(c.Status.Action, "would not be compared") {
+		t.Errorf("%d pods, recovery %+v, doing %q", len(f.pods()), c.Status.Recovery, c.Status.Action)
+	}
+	c = f.cluster()
+	c.Spec.Recovery.WithoutComparing = true
+	f.must(f.Update(t.Context(), c))
+	f.must(f.step(1))
+	if r := f.cluster().Status.Recovery; r == nil || r.Survivor != pods[0].Name {
+		t.Errorf("without comparing: %+v", r)
 	}
 }
 

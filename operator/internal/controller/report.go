@@ -27,6 +27,7 @@ const (
 	Available   = "Available"   // a leader answers: writes are taken
 	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
 	Progressing = "Progressing" // the operator does something
+	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 )
 
 // report writes the status, if it is another one than before.
@@ -172,10 +173,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 			reason = "QuorumLost"
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
 				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
-			if len(loss.Survivors) > 1 {
-				message += fmt.Sprintf(". The claims of all survivors, %v, are compared then: a node must reach their volumes",
-					loss.Survivors)
-			}
+			message += compared(loss, s)
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
 		}
@@ -184,6 +182,11 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		return
 	}
 	set(Available, true, "Leads", "a leader answers")
+	if message := sharedNodes(st.Members); message != "" {
+		set(NodeShared, true, reasonOf(doctor.Advice), message)
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, NodeShared)
+	}
 	worst := doctor.Worst(s.view.Findings)
 	switch {
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
@@ -194,6 +197,51 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// sharedNodes says which voters would be lost with one node, and what can be done; empty: each voter has a node of its own.
+func sharedNodes(all []v1alpha1.MemberStatus) string {
+	voters := 0
+	var nodes, said []string
+	on := map[string][]string{}
+	for i := range all {
+		m := &all[i]
+		if m.Role != roleOf(&quoratepb.Member{Role: quoratepb.Role_ROLE_VOTER}) {
+			continue
+		}
+		voters++
+		if on[m.Node] = append(on[m.Node], m.Name); m.Node != "" && len(on[m.Node]) == 2 {
+			nodes = append(nodes, m.Node)
+		}
+	}
+	for _, node := range nodes {
+		text := fmt.Sprintf("the members %v share the node %s", on[node], node)
+		if left := voters - len(on[node]); left < decide.Quorum(voters) {
+			text += fmt.Sprintf(": if it is lost, %d of %d voters are left, which are no quorum", left, voters)
+		}
+		said = append(said, text)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return strings.Join(said, "; ") + " → while another node can take a member, delete the claim of one of them: a new " +
+		"member, on a new claim, takes its place"
+}
+
+// compared says which claims a recovery reads, and which it cannot.
+func compared(loss *v1alpha1.QuorumLoss, s *sight) (text string) {
+	deleted := s.observed.NotCompared(loss.Survivor, loss.Survivors)
+	reads := slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool {
+		return slices.Contains(deleted, name)
+	})
+	if len(reads) > 1 {
+		text = fmt.Sprintf(". The claims of %v are compared then: a node must reach their volumes", reads)
+	}
+	if len(deleted) > 0 {
+		text += fmt.Sprintf(". %v survive, too, and their claims were deleted: they are not compared, and nothing is "+
+			"recovered while their pods are there, but with spec.recovery.withoutComparing", deleted)
+	}
+	return text
 }
 
 func reasonOf(s doctor.Severity) string {

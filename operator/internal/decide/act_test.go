@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/quorate/quorate/operator/internal/decide"
 )
@@ -24,8 +25,8 @@ func (w *world) judge(a decide.Action) {
 	all, working := len(w.voters), w.working()
 	switch a.Kind {
 	case decide.DeletePod:
-		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() &&
-			(!recovers || w.kept.Recovery.Survivor == a.Member) {
+		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member
+		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() && !uncompared {
 			breaks("a pod is deleted with which the data of a voter go")
 		}
 		others := working - 1
@@ -63,6 +64,26 @@ func (w *world) judge(a decide.Action) {
 	case decide.Recover, decide.StopMembers, decide.RunRecovery:
 		if w.quorum() {
 			breaks("a cluster with a quorum is recovered")
+		}
+		w.compares(a, breaks)
+	}
+}
+
+// compares notes who answered when members began to be stopped, and judges that the command reads the claims of all these.
+func (w *world) compares(a decide.Action, breaks func(string, ...any)) {
+	switch {
+	case a.Kind == decide.StopMembers:
+		w.survivors = nil
+		for _, name := range sorted(w.voters) {
+			if w.up(name) {
+				w.survivors = append(w.survivors, name)
+			}
+		}
+	case a.Kind == decide.RunRecovery && !w.want.Uncompared && !w.meddled:
+		for _, name := range w.survivors {
+			if name != a.Member && !slices.Contains(a.Recovery.Compare, name) {
+				breaks("the claim of %s is not compared", name)
+			}
 		}
 	}
 }

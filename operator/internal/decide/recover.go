@@ -94,6 +94,17 @@ func (o *Observed) unclaimed(name string) bool {
 	return c == nil || c.Leaving
 }
 
+// leaves tells whether the claim of a member is there, and goes once no pod uses it.
+func (o *Observed) leaves(name string) bool {
+	c := o.claim(name)
+	return c != nil && c.Leaving
+}
+
+// NotCompared returns the survivors beside the best whose claims a recovery cannot read, since they were deleted.
+func (o *Observed) NotCompared(best string, survivors []string) []string {
+	return slices.DeleteFunc(slices.Clone(survivors), func(name string) bool { return name == best || !o.unclaimed(name) })
+}
+
 // quorumLoss begins the recovery of the best survivor, if the spec consents to what that loses: to the loss that the status
 // reports.
 func quorumLoss(o *Observed) *Action {
@@ -105,12 +116,16 @@ func quorumLoss(o *Observed) *Action {
 	said := fmt.Sprintf("%d of %d voters are lost (%v). The best survivor is %s, at revision %d", len(loss.Lost),
 		len(loss.Voters), loss.Lost, s.Member, s.Revision)
 	if len(loss.Silent) > 0 {
-		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims of those whose data are "+
-			"gone for ever", said, loss.Silent)
+		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
+			"those whose data are gone for ever", said, loss.Silent)
 	}
 	if o.unclaimed(s.Member) {
 		return wait("%s, whose claim was deleted: its data go once its pod stops, so that nothing is recovered. Let its "+
 			"volume stay (persistentVolumeReclaimPolicy: Retain), or save a snapshot, before you delete its pod", said)
+	}
+	notCompared := o.NotCompared(s.Member, loss.Survivors)
+	if len(notCompared) > 0 {
+		said += fmt.Sprintf(". The claims of %v were deleted, which answer, too", notCompared)
 	}
 	reported, consent := o.Kept.Reported, o.Want.Consent
 	switch {
@@ -127,12 +142,14 @@ func quorumLoss(o *Observed) *Action {
 			said, consent.Revision, consent.Loss)
 	case *reported != loss.Consent():
 		return wait("%s: status.quorumLoss reports that first", said)
+	case len(notCompared) > 0 && !o.Want.Uncompared:
+		return wait("%s: their data go once their pods stop, and would not be compared. Let their volumes stay "+
+			"(persistentVolumeReclaimPolicy: Retain), or save what they have, before you delete their pods; or accept that "+
+			"writes are lost which they alone have: spec.recovery.withoutComparing", said)
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
 	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
-	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool {
-		return name == s.Member || o.unclaimed(name)
-	})
+	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool { return name == s.Member })
 	return &Action{Kind: Recover, Member: s.Member, Recovery: r, Why: said}
 }
 

@@ -1,6 +1,9 @@
 package decide
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // recovery carries on with one that has begun: all members stop, the command runs on the survivor's claim, and then that
 // starts alone. The others' claims are kept. Until the command was started the loss must be the one that was accepted: if a
@@ -27,25 +30,40 @@ func recovery(o *Observed) *Action {
 	if !r.Stopping {
 		return lossOnceMore(o)
 	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.Leaving {
-			return &Action{Kind: DeletePod, Member: p.Member, Why: "the recovery of " + r.Survivor +
-				" needs all members to stop"}
-		}
-	}
 	run := *r
 	if o.Want.Uncompared {
 		run.Compare = nil
 	}
-	run.Compare = slices.DeleteFunc(slices.Clone(run.Compare), o.unclaimed)
+	if action := o.stopMembers(&run); action != nil {
+		return action
+	}
+	return &Action{Kind: RunRecovery, Member: r.Survivor, Recovery: &run, Why: "the spec accepts the loss"}
+}
+
+// stopMembers deletes the pods, and waits until they are gone. Nil: they are. The data of a claim that was deleted go with its
+// pod, and may be more than anybody knew when the claim was deleted: only a consent to a loss without comparing covers that.
+func (o *Observed) stopMembers(r *Recovery) *Action {
+	goes := func(p *Pod) bool { return !p.Leaving && !o.Want.Uncompared && o.leaves(p.Member) }
+	for i := range o.Pods {
+		if p := &o.Pods[i]; !p.Leaving && !goes(p) {
+			return &Action{Kind: DeletePod, Member: p.Member, Why: "the recovery of " + r.Survivor +
+				" needs all members to stop"}
+		}
+	}
 	for i := range o.Pods {
 		// nothing tells whether a process on a lost node has ended: the new epoch fences it, but not on a claim that is needed
 		p := &o.Pods[i]
-		if needed := p.Member == r.Survivor || slices.Contains(run.Compare, p.Member); !p.NodeLost || needed {
+		needed := p.Member == r.Survivor || slices.Contains(r.Compare, p.Member)
+		switch {
+		case p.NodeLost && !needed:
+		case goes(p):
+			return wait("%s stops before %s is recovered. Its claim was deleted, and its data go with its pod: delete the pod "+
+				"if they are gone for ever", p.Member, r.Survivor)
+		default:
 			return wait("%s stops before %s is recovered", p.Member, r.Survivor)
 		}
 	}
-	return &Action{Kind: RunRecovery, Member: r.Survivor, Recovery: &run, Why: "the spec accepts the loss"}
+	return nil
 }
 
 // recoveryIsOff says why a recovery whose command was not started is none any more.
@@ -59,6 +77,8 @@ func (o *Observed) recoveryIsOff() string {
 		return "spec.recovery is no longer the consent that began it"
 	case o.unclaimed(r.Survivor):
 		return "the claim of " + r.Survivor + " was deleted"
+	case !o.Want.Uncompared && slices.ContainsFunc(r.Compare, o.unclaimed):
+		return fmt.Sprintf("the claims of %v were deleted, which would be compared", o.NotCompared(r.Survivor, r.Compare))
 	case p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter:
 		return "the node of " + r.Survivor + " is lost, too"
 	}
@@ -79,6 +99,12 @@ func lossOnceMore(o *Observed) *Action {
 	case loss.Consent() != r.Accepted || loss.Survivor.Member != r.Survivor:
 		return &Action{Kind: RecoverFails, Member: r.Survivor,
 			Why: "the loss is another one than was accepted: nothing was recovered"}
+	case !o.Want.Uncompared && slices.ContainsFunc(loss.Survivors, func(name string) bool {
+		return name != r.Survivor && !slices.Contains(r.Compare, name)
+	}):
+		return &Action{Kind: RecoverFails, Member: r.Survivor,
+			Why: fmt.Sprintf("%v survive, of which only %v would be compared: nothing was recovered", loss.Survivors,
+				r.Compare)}
 	}
 	return &Action{Kind: StopMembers, Member: r.Survivor, Why: "the loss is the one that was accepted"}
 }

@@ -13,6 +13,15 @@ func accepts(o *decide.Observed, revision int64) *decide.Consent {
 	return &decide.Consent{Revision: revision, Loss: decide.LossOf(o).ID}
 }
 
+// five lets m1 be of five voters, of which m4 answers, too, on a claim that was deleted.
+func five(o *decide.Observed) {
+	names := []string{"m1", "m2", "m3", "m4", "m5"}
+	o.Answers[0].Voters, o.Answers[0].Members = names, names
+	o.Answers = append(o.Answers, decide.Answer{Member: "m4", Index: 80, Revision: 60, Voters: names, Members: names})
+	o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true, Leaving: true})
+	o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a", Running: true})
+}
+
 // Ensure that a majority that is lost is given up only with a consent to the loss that is reported, once, and that every voter that may
 // come back is waited for.
 func TestNext_quorumLoss(t *testing.T) {
@@ -75,6 +84,15 @@ func TestNext_quorumLoss(t *testing.T) {
 			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a"})
 			o.Want.Consent, o.Kept.Reported = accepts(o, 60), accepts(o, 60)
 		}, decide.Recover, "survivor is m4"},
+		{"another survivor's claim was deleted", func(o *decide.Observed) {
+			five(o)
+			o.Want.Consent, o.Kept.Reported = accepts(o, 70), accepts(o, 70)
+		}, decide.Wait, "The claims of [m4] were deleted, which answer, too: their data go once their pods stop"},
+		{"another survivor's claim was deleted, without a consent", five, decide.Wait, "The claims of [m4] were deleted"},
+		{"another survivor's claim was deleted, and need not be compared", func(o *decide.Observed) {
+			five(o)
+			o.Want.Consent, o.Kept.Reported, o.Want.Uncompared = accepts(o, 70), accepts(o, 70), true
+		}, decide.Recover, "m1"},
 		{"a lost member answers", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
@@ -148,6 +166,25 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"members stop, and the survivor's claim was deleted", func(o *decide.Observed) {
 			o.Kept.Recovery.Stopping, o.Claims[2].Leaving = true, true
 		}, decide.RecoverFails, "the claim of m1 was deleted"},
+		{"members stop, and a claim was deleted that would be compared", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Claims[1].Leaving = true, true
+		}, decide.RecoverFails, "the claims of [m2] were deleted, which would be compared"},
+		{"a claim was deleted that would be compared, and need not be", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Claims[1].Leaving, o.Want.Uncompared = true, true, true
+		}, decide.DeletePod, "to stop"},
+		{"another survivor would not be compared, as an older status has it", func(o *decide.Observed) {
+			five(o)
+			o.Want.Consent = accepts(o, 70)
+			o.Kept.Recovery.Accepted = *o.Want.Consent
+		}, decide.RecoverFails, "of which only [m2] would be compared"},
+		{"members stop, and a lost one's claim goes with its pod", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Kept.Recovery.Compare, o.Answers, o.Pods = true, nil, nil, o.Pods[:1]
+			o.Pods[0].NodeLost, o.Claims[0].Leaving = false, true
+		}, decide.Wait, "Its claim was deleted, and its data go with its pod"},
+		{"members stop, and a lost one's claim would go with its pod on a lost node", func(o *decide.Observed) {
+			o.Kept.Recovery.Stopping, o.Kept.Recovery.Compare, o.Answers, o.Pods = true, []string{"m2"}, nil, o.Pods[:1]
+			o.Claims[0].Leaving = true
+		}, decide.RunRecovery, "accepts the loss"},
 		{"members stop, and the survivor's node is lost", func(o *decide.Observed) {
 			o.Kept.Recovery.Stopping, o.Pods[2].NodeLost, o.Pods[2].Stuck = true, true, time.Minute
 		}, decide.RecoverFails, "the node of m1 is lost, too"},

@@ -37,6 +37,7 @@ type world struct {
 	has        map[string]int64 // up to which revision a disk has all writes
 	acked      map[string]int64 // up to which revision writes were acknowledged when a loss was reported first
 	runs       decide.Recovery  // that the command was started for
+	survivors  []string         // that answered when members began to be stopped
 	lives      int
 	meddled    bool // an old status was put back
 }
