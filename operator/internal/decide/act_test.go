@@ -197,15 +197,23 @@ func (w *world) disturb() {
 		}
 		return names[w.rand.IntN(len(names))]
 	}
-	// A member is harmed only while a quorum of the others is left: TestNext_quorumLoss has the other case.
-	spare := func(name string) bool {
-		others := 0
+	// A member is harmed only while a quorum of the others is left, before and after a job that runs has removed another one:
+	// TestNext_quorumLoss has the other case.
+	left := func(name, removed string) bool {
+		others, voters := 0, 0
 		for voter := range w.voters {
+			if voter == removed {
+				continue
+			}
+			voters++
 			if voter != name && w.disk[voter] && w.claims[voter] != nil && !w.claims[voter].Leaving && !w.lost[w.node[voter]] {
 				others++
 			}
 		}
-		return !w.voters[name] || others >= decide.Quorum(len(w.voters))
+		return others >= decide.Quorum(voters)
+	}
+	spare := func(name string) bool {
+		return !w.voters[name] || left(name, "") && (w.job == nil || left(name, w.job.remove))
 	}
 	switch n := pick(); w.rand.IntN(9) {
 	case 0: // a claim is deleted by hand
