@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/quorate/quorate/test/kubelet/node"
 )
@@ -96,14 +96,21 @@ func chartOutOfService(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	const out = `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"%s"%s}]}}`
+	off := corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
+	isOff := func(t corev1.Taint) bool { return t.MatchTaint(&off) }
 	nodes := c.plane.Client.CoreV1().Nodes()
-	taint := func(more string) error {
-		patch := fmt.Sprintf(out, corev1.TaintEffectNoExecute, more)
-		_, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-		return err
+	taint := func(more ...corev1.Taint) error { // as kubectl taint does: taints are replaced whole, so the others are read first
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			now, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			now.Spec.Taints = append(slices.DeleteFunc(now.Spec.Taints, isOff), more...)
+			_, err = nodes.Update(ctx, now, metav1.UpdateOptions{})
+			return err
+		})
 	}
-	if err := taint(""); err != nil {
+	if err := taint(off); err != nil {
 		return err
 	}
 	err = until(ctx, readyTime, c.podName(number)+" is ready on another node", func() error {
@@ -119,8 +126,8 @@ func chartOutOfService(ctx context.Context, c *cluster) error {
 	if err := c.progress(ctx, someWrites); err != nil {
 		return err
 	}
-	if err := taint(`,"$patch":"delete"`); err != nil && !apierrors.IsNotFound(err) {
+	if err := taint(); err != nil {
 		return err
 	}
-	return n.Boot()
+	return n.Boot() // the next scenario waits until all nodes are ready
 }
