@@ -99,7 +99,7 @@ func chartOutOfService(ctx context.Context, c *cluster) error {
 	off := corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
 	isOff := func(t corev1.Taint) bool { return t.MatchTaint(&off) }
 	nodes := c.plane.Client.CoreV1().Nodes()
-	taint := func(more ...corev1.Taint) error { // as kubectl taint does: taints are replaced whole, so the others are read first
+	taint := func(more ...corev1.Taint) error { // the list is replaced whole, so the others are read first
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			now, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
 			if err != nil {
