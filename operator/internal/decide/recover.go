@@ -24,6 +24,16 @@ func (l *Loss) Consent() Consent { return Consent{Revision: l.Survivor.Revision,
 // LossOf returns what is left; nil: a quorum may come back, or no survivor answers. The voters are those that the best
 // survivor knows. Members that a recovery left out are no survivors.
 func LossOf(o *Observed) *Loss {
+	loss := o.left()
+	if loss == nil || len(loss.Voters)-len(loss.Lost) >= Quorum(len(loss.Voters)) {
+		return nil
+	}
+	loss.ID = o.lossID(loss)
+	return loss
+}
+
+// left is what is left of the voters while no leader answers, however many are lost. Nil: nobody tells.
+func (o *Observed) left() *Loss {
 	if o.Cluster != nil || !o.Kept.Founded && !o.forgotten() {
 		return nil
 	}
@@ -44,11 +54,32 @@ func LossOf(o *Observed) *Loss {
 			loss.Silent = append(loss.Silent, name)
 		}
 	}
-	if len(best.Voters)-len(loss.Lost) >= Quorum(len(best.Voters)) || !slices.Contains(best.Voters, best.Member) {
+	if !slices.Contains(best.Voters, best.Member) {
 		return nil
 	}
-	loss.ID = o.lossID(loss)
 	return loss
+}
+
+// noLeader says who is missing while a quorum may come back.
+func (o *Observed) noLeader() *Action {
+	loss := o.left()
+	if loss == nil || len(loss.Silent) == 0 {
+		return wait("no leader answers")
+	}
+	said := ""
+	if len(loss.Lost) > 0 {
+		said = fmt.Sprintf(", and %v are lost", loss.Lost)
+	}
+	return wait("no leader answers. %v do not answer%s: look at their pods, and delete the claims, and then the pods, of "+
+		"those whose data are gone for ever", loss.Silent, said)
+}
+
+// deletedRuns returns those of lost voters whose claims were deleted and whose pods may run.
+func (o *Observed) deletedRuns(lost []string) []string {
+	return slices.DeleteFunc(slices.Clone(lost), func(name string) bool {
+		p := o.pod(name)
+		return p == nil || p.NodeLost || p.Homeless
+	})
 }
 
 // lossID is another one if a quorum may have worked meanwhile: then the survivor's log went on, or voters that are lost had
@@ -118,6 +149,10 @@ func quorumLoss(o *Observed) *Action {
 	if len(loss.Silent) > 0 {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
 			"those whose data are gone for ever", said, loss.Silent)
+	}
+	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
+		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+
+			"their data goes with them. Until then the loss is another one each time that they start", said, runs)
 	}
 	if o.unclaimed(s.Member) {
 		return wait("%s, whose claim was deleted: its data go once its pod stops, so that nothing is recovered. Let its "+

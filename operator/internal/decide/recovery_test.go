@@ -93,6 +93,18 @@ func TestNext_quorumLoss(t *testing.T) {
 			five(o)
 			o.Want.Consent, o.Kept.Reported, o.Want.Uncompared = accepts(o, 70), accepts(o, 70), true
 		}, decide.Recover, "m1"},
+		{"a lost voter's process starts again and again on a claim that was deleted", func(o *decide.Observed) {
+			o.Claims[0].Leaving, o.Pods[0].NodeLost, o.Pods[0].Running = true, false, true
+			consent(70)(o)
+		}, decide.Wait, "The claims of [m3] were deleted, and their pods are there: delete these pods, too"},
+		{"a lost voter's claim was deleted, and its node is lost", func(o *decide.Observed) {
+			o.Claims[0].Leaving = true
+			consent(70)(o)
+		}, decide.Recover, "m1"},
+		{"too few are lost, and others do not answer", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Pods[1].NodeLost = false
+		}, decide.Wait, "no leader answers. [m2] do not answer, and [m3] are lost: look at their pods"},
 		{"a lost member answers", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
