@@ -97,6 +97,16 @@ func (o *Observed) lossID(l *Loss) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// life is what a recovery remembers of a voter's pod; empty: it has none.
+func (o *Observed) life(name string) string {
+	p := o.pod(name)
+	if p == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(p.Life))
+	return hex.EncodeToString(sum[:6])
+}
+
 // compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and then names
 // count.
 func (o *Observed) compareLogs(a, b Answer) int {
@@ -183,6 +193,9 @@ func quorumLoss(o *Observed) *Action {
 			"writes are lost which they alone have: spec.recovery.withoutComparing", said)
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
+	for _, name := range loss.Lost {
+		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name)})
+	}
 	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
 	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool { return name == s.Member })
 	return &Action{Kind: Recover, Member: s.Member, Recovery: r, Why: said}
