@@ -78,6 +78,8 @@ type QuorumLoss struct {
 // RecoveryStatus is a recovery after the loss of a majority.
 type RecoveryStatus struct {
 	Survivor string `json:"survivor"`
+	// Lost are the voters that were lost when it began. Until the command was started one that comes back ends it.
+	Lost []LostVoter `json:"lost,omitempty"`
 	// Leaves are the members that are removed for ever.
 	Leaves []string `json:"leaves"`
 	// Compare are other survivors, whose claims are read.
@@ -92,6 +94,13 @@ type RecoveryStatus struct {
 	Done     bool `json:"done,omitempty"`
 	// Failed is why the survivor was not recovered. To try again take spec.recovery out, and give the consent again.
 	Failed string `json:"failed,omitempty"`
+}
+
+// LostVoter is a voter that was lost when a recovery began.
+type LostVoter struct {
+	Name string `json:"name"`
+	// Life is a hash of what its pod and node said; another one if its process may have run since. Empty: it had no pod.
+	Life string `json:"life,omitempty"`
 }
 
 // Consent is what a spec.recovery accepts.

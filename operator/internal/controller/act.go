@@ -41,7 +41,10 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.RunRecovery:
 		return r.create(ctx, recoverPod(c, a.Recovery), c)
 	case decide.EndRecovery:
-		return r.deletePod(ctx, s.pods[objects.RecoverName(a.Member)], false)
+		pod := s.pods[objects.RecoverName(a.Member)]
+		// a node may have taken or started it meanwhile
+		as := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
+		return client.IgnoreNotFound(r.Delete(ctx, pod, as))
 	case decide.Cordon, decide.Uncordon:
 		return r.cordon(ctx, c, s, a)
 	}

@@ -253,13 +253,13 @@ func TestReconcile_recovery(t *testing.T) {
 	}
 	f.must(f.step(5))
 	pods := f.pods()
-	if args := pods[0].Spec.Containers[0].Args; len(pods) != 1 || pods[0].Name != names[0]+"-recover" ||
+	if args := pods[0].Spec.Containers[0].Args; len(pods) != 3 || pods[0].Name != names[0]+"-recover" ||
 		!slices.Contains(args, "--members-are-lost="+names[1]+","+names[2]) || !slices.Contains(args, "--log-ends-at=3:9") {
-		t.Fatalf("then all stop, and the command runs: %v", pods)
+		t.Fatalf("then all stop but on lost nodes, and the command runs: %v", pods)
 	}
 	pods[0].Status.Phase = corev1.PodSucceeded
 	f.must(f.Status().Update(t.Context(), &pods[0]))
-	f.must(f.step(3))
+	f.must(f.step(5))
 	c = f.cluster()
 	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 1 ||
 		f.pods()[0].Name != names[0] {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -248,7 +249,8 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 }
 
 func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
-	p := decide.Pod{Member: pod.Labels[objects.LabelMember], Template: pod.Annotations[objects.AnnotationTemplate],
+	p := decide.Pod{Member: pod.Labels[objects.LabelMember], Name: pod.Name,
+		Template: pod.Annotations[objects.AnnotationTemplate],
 		Founding: pod.Annotations[objects.AnnotationFounding] != "",
 		Recovers: pod.Labels[objects.LabelPurpose] == objects.PurposeRecover,
 		Compares: pod.Annotations[objects.AnnotationCompares] != "",
@@ -259,6 +261,11 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		status := &pod.Status.ContainerStatuses[i]
 		p.Running = p.Running || status.State.Running != nil
 		p.Ready = p.Ready || status.Ready
+		p.Started = p.Started || status.ContainerID != "" || status.State.Running != nil || status.State.Terminated != nil ||
+			status.LastTerminationState.Terminated != nil
+		if why := status.State.Waiting; why != nil {
+			p.Waits = bounded(strings.Trim(why.Reason+": "+why.Message, ": "), 256)
+		}
 		for _, ended := range []*corev1.ContainerStateTerminated{status.State.Terminated,
 			status.LastTerminationState.Terminated} {
 			if ended != nil {
@@ -270,7 +277,7 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	since := now
 	for i := range pod.Status.Conditions {
 		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
-			p.Homeless, since = true, at.LastTransitionTime.Time
+			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, bounded(at.Message, 256)
 		}
 	}
 	if pod.Spec.NodeName != "" {

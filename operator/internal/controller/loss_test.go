@@ -155,6 +155,121 @@ func TestReconcile_survivorWithoutClaim(t *testing.T) {
 	}
 }
 
+// recovering lets the recovery of the first of three members begin, until the pod of the command is there.
+func (f *fixture) recovering() (survivor string) {
+	f.Helper()
+	id := f.loseTwo()
+	survivor = f.pods()[0].Name
+	c := f.cluster()
+	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: id}
+	f.must(f.Update(f.Context(), c))
+	f.must(f.step(4))
+	f.command(survivor)
+	return survivor
+}
+
+func (f *fixture) command(survivor string) *corev1.Pod {
+	f.Helper()
+	pod := &corev1.Pod{}
+	f.must(f.Get(f.Context(), client.ObjectKey{Namespace: "ns", Name: objects.RecoverName(survivor)}, pod))
+	return pod
+}
+
+// Ensure that the pod of a recovery that a node took, and whose container does not start, is taken back as it was seen, and that the
+// recovery has failed only once it is gone; and that one which was started is left alone.
+func TestReconcile_recoveryNotStarted(t *testing.T) {
+	var deleted []metav1.Preconditions
+	f := start(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		if strings.HasSuffix(o.GetName(), "-recover") {
+			as := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
+			deleted = append(deleted, metav1.Preconditions{UID: as.UID, ResourceVersion: as.ResourceVersion})
+		}
+		return c.Delete(ctx, o, opts...)
+	}}, nil)
+	f.found()
+	survivor := f.recovering()
+	says := func(state corev1.ContainerState, id string) {
+		pod := f.command(survivor)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: state, ContainerID: id}}
+		f.must(f.Status().Update(t.Context(), pod))
+		f.must(f.step(1))
+	}
+	image := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}
+	says(image, "")
+	if got := f.cluster().Status.Action; !strings.Contains(got, survivor+"-recover") || !strings.Contains(got, "ImagePullBackOff: no such image") {
+		t.Errorf("doing %q", got)
+	}
+	c := f.cluster()
+	c.Spec.Image = "another"
+	f.must(f.Update(t.Context(), c))
+	f.must(f.step(2))
+	if len(deleted) != 1 || !strings.Contains(f.command(survivor).Spec.Containers[0].Image, "another") {
+		t.Fatalf("another image: deleted %v", deleted)
+	}
+	says(image, "")
+	c = f.cluster()
+	consent := c.Spec.Recovery
+	c.Spec.Recovery = nil
+	f.must(f.Update(t.Context(), c))
+	pod := f.command(survivor)
+	pod.Finalizers = []string{"test/kubelet"} // which has not ended it yet
+	f.must(f.Update(t.Context(), pod))
+	f.must(f.step(3))
+	if failed := f.cluster().Status.Recovery.Failed; failed != "" || len(deleted) != 2 || deleted[1].ResourceVersion == nil {
+		t.Errorf("the pod is there, and the recovery has failed: %q; deleted %+v", failed, deleted)
+	}
+	pod = f.command(survivor)
+	pod.Finalizers = nil
+	f.must(f.Update(t.Context(), pod))
+	f.must(f.step(1))
+	if r := f.cluster().Status.Recovery; !strings.Contains(r.Failed, "nothing was recovered") || len(r.Lost) != 2 || r.Lost[0].Life == "" {
+		t.Errorf("the pod is gone: %+v", r)
+	}
+	f.must(f.step(2)) // the survivor starts again
+	f.run(f.memberPod(survivor), false)
+	f.must(f.step(1))
+	c = f.cluster()
+	c.Spec.Recovery = consent
+	f.must(f.Update(t.Context(), c))
+	f.must(f.step(4))
+	says(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, "containerd://1")
+	c = f.cluster()
+	c.Spec.Recovery = nil
+	f.must(f.Update(t.Context(), c))
+	f.must(f.step(4))
+	if got := f.cluster().Status.Action; len(deleted) != 2 || !strings.Contains(got, "is recovered") {
+		t.Errorf("it was started: doing %q, deleted %+v", got, deleted)
+	}
+}
+
+func (f *fixture) memberPod(name string) *corev1.Pod {
+	f.Helper()
+	pod := &corev1.Pod{}
+	f.must(f.Get(f.Context(), client.ObjectKey{Namespace: "ns", Name: name}, pod))
+	return pod
+}
+
+// Ensure that pods of lost voters stay until the command of a recovery was started, and that it ends once one of their nodes is back.
+func TestReconcile_recoveryLostBack(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	survivor := f.recovering()
+	if len(f.pods()) != 3 {
+		t.Fatalf("pods: %d", len(f.pods()))
+	}
+	node := &corev1.Node{}
+	f.must(f.Get(t.Context(), client.ObjectKey{Name: "n1"}, node))
+	node.Status.Conditions[0].Status, node.Status.Conditions[0].LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(f.now)
+	f.must(f.Status().Update(t.Context(), node))
+	f.must(f.step(3))
+	if r := f.cluster().Status.Recovery; !strings.Contains(r.Failed, "which was lost, came back: nothing was recovered") {
+		t.Errorf("%+v", r)
+	}
+	if f.memberPod(survivor); len(f.pods()) != 3 {
+		t.Errorf("pods: %d", len(f.pods()))
+	}
+}
+
 // loseTwo lets two of three voters be on a node that is not ready, and returns the id of the loss that is reported.
 func (f *fixture) loseTwo() string {
 	f.Helper()

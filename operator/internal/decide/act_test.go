@@ -18,6 +18,7 @@ func (w *world) name(id uint64) string {
 
 // judge says which law an action breaks.
 func (w *world) judge(a decide.Action) {
+	w.goesOn(a)
 	breaks := func(format string, args ...any) {
 		w.fault = fmt.Sprintf(format, args...) + ": " + a.String()
 	}
@@ -28,6 +29,11 @@ func (w *world) judge(a decide.Action) {
 		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member
 		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() && !uncompared {
 			breaks("a pod is deleted with which the data of a voter go")
+		}
+		command := w.pods[w.survivor()+"-recover"]
+		if recovers && w.kept.Recovery.Failed == "" && (command == nil || !command.Started) && w.lost[w.node[a.Member]] && slices.ContainsFunc(w.kept.Recovery.Lost,
+			func(l decide.LostVoter) bool { return l.Member == a.Member }) {
+			breaks("a voter is stopped that may come back")
 		}
 		others := working - 1
 		if !w.voters[a.Member] || !w.up(a.Member) || recovers {
@@ -61,11 +67,54 @@ func (w *world) judge(a decide.Action) {
 		if w.leftOut[a.Member] {
 			breaks("a claim is deleted that may hold what the survivor of a recovery lacks")
 		}
+	case decide.EndRecovery, decide.RecoverFails:
+		w.ends(a, breaks)
 	case decide.Recover, decide.StopMembers, decide.RunRecovery:
 		if w.quorum() {
 			breaks("a cluster with a quorum is recovered")
 		}
 		w.compares(a, breaks)
+	}
+}
+
+func (w *world) survivor() string {
+	if r := w.kept.Recovery; r != nil {
+		return r.Survivor
+	}
+	return ""
+}
+
+// goesOn judges that no command is left to be started while a leader answers, and that it is not made once more was acknowledged than
+// the consent is to.
+func (w *world) goesOn(a decide.Action) {
+	name := w.survivor()
+	p, c := w.pods[name+"-recover"], w.claims[name]
+	waits := p != nil && !p.Started && !p.Leaving && !p.Ended && c != nil && !c.Leaving
+	if waits && w.quorum() && a.Kind != decide.EndRecovery && !w.lost[w.node[name+"-recover"]] {
+		w.fault = "a recovery goes on, and a leader answers: " + a.String()
+	}
+	r := w.kept.Recovery
+	if a.Kind == decide.DeletePod && r != nil && r.Stopping && r.Failed == "" && !r.Done && p == nil && w.up(name) &&
+		w.acked[r.Accepted.Loss] != w.revision {
+		w.fault = "members stop for a loss that is over: " + a.String()
+	}
+	if a.Kind == decide.RunRecovery && w.acked[a.Recovery.Accepted.Loss] != w.revision {
+		w.fault = "a consent counts for writes that were acknowledged after it was asked for"
+	}
+}
+
+// ends judges that a command which may run goes on, and that it is not called failed before.
+func (w *world) ends(a decide.Action, breaks func(string, ...any)) {
+	r := w.kept.Recovery
+	p := w.pods[a.Member+"-recover"]
+	if p == nil || p.Ended || r == nil || r.Done || r.Failed != "" {
+		return
+	}
+	if a.Kind == decide.RecoverFails || p.Started {
+		breaks("the command of the recovery may run")
+	}
+	if c := w.claims[a.Member]; c != nil && c.Leaving {
+		breaks("the survivor's data go with the pod of the recovery")
 	}
 }
 
@@ -176,7 +225,9 @@ func (w *world) act(a decide.Action) {
 	case decide.VoidConsent:
 		w.kept.VoidConsent = a.Consent
 	case decide.RunRecovery:
-		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Running: true}
+		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Template: w.want.Template,
+			Compares: len(a.Recovery.Compare) > 0, Homeless: w.rand.IntN(2) == 0}
+		w.node[a.Member+"-recover"] = w.node[a.Member]
 		w.runs = *a.Recovery
 	case decide.EndRecovery:
 		w.pods[a.Member+"-recover"].Leaving = true

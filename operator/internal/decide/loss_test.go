@@ -18,6 +18,7 @@ func TestNext_randomLoss(t *testing.T) {
 		w := newWorld(uint64(seed)|1<<32, 3+2*(seed%2))
 		var log []string
 		var old []decide.Kept
+		w.slow, w.broken = true, "bad"
 		step := func() decide.Action {
 			a := decide.Next(w.observe())
 			kinds[a.Kind]++
@@ -41,6 +42,17 @@ func TestNext_randomLoss(t *testing.T) {
 			if w.rand.IntN(5) == 0 {
 				log = append(log, w.harm(old))
 			}
+			switch { // somebody who answers soon
+			case w.rand.IntN(4) > 0:
+			case w.kept.VoidConsent != nil:
+				w.want.Consent = nil
+			case w.want.Consent == nil && w.kept.Reported != nil:
+				w.want.Consent = w.kept.Reported
+				log = append(log, "the reported loss is accepted")
+			}
+			if r := w.kept.Recovery; r != nil && r.Failed == "" && !r.Done && (!r.Stopping || w.rand.IntN(4) == 0) {
+				log = append(log, w.harmRecovery(r))
+			}
 			if w.rand.IntN(6) == 0 {
 				for range w.rand.IntN(6) { // the operator is away
 					w.advance()
@@ -52,7 +64,7 @@ func TestNext_randomLoss(t *testing.T) {
 			}
 		}
 		w.lose([4]bool{})
-		w.drain = [4]bool{}
+		w.drain, w.want.Template = [4]bool{}, "a"
 		last := decide.Action{}
 		for range 600 {
 			switch { // somebody who does as the status says
@@ -62,13 +74,20 @@ func TestNext_randomLoss(t *testing.T) {
 				w.want.Consent = w.kept.Reported
 			}
 			last = step()
-			if strings.Contains(last.Why, "claim was deleted") || strings.Contains(last.Why, "their data go once") {
+			w.want.Uncompared = w.want.Uncompared || strings.Contains(last.Why, "withoutComparing")
+			if strings.Contains(last.Why, "claim was deleted") || strings.Contains(last.Why, "their data go once") ||
+				strings.Contains(last.Why, "delete these pods, too") {
 				w.saved()
+			}
+			for name := range w.damaged {
+				if strings.Contains(last.Why, "delete the claims, and then the pods") && w.claims[name] != nil {
+					w.claims[name].Leaving = true
+				}
 			}
 		}
 		copies := 0 // of the state, that members have
 		for name := range w.voters {
-			if w.disk[name] && !w.claims[name].Leaving {
+			if w.disk[name] && !w.damaged[name] && !w.claims[name].Leaving {
 				copies++
 			}
 		}
@@ -88,10 +107,41 @@ func TestNext_randomLoss(t *testing.T) {
 // saved is what somebody does who has copied what is on claims that were deleted: the pods go, and the claims with them.
 func (w *world) saved() {
 	for name, c := range w.claims {
-		if p := w.pods[name]; p != nil && c.Leaving {
-			p.Leaving = true
+		for _, pod := range []string{name, name + "-recover"} {
+			if p := w.pods[pod]; p != nil && c.Leaving {
+				p.Leaving = true
+			}
 		}
 	}
+}
+
+// harmRecovery lets something go wrong that ends a recovery, or should.
+func (w *world) harmRecovery(r *decide.Recovery) string {
+	switch w.rand.IntN(4) {
+	case 0: // and the others are lost again, before the operator has looked
+		lost := w.lost
+		w.lose([4]bool{})
+		for range w.rand.IntN(3) {
+			w.advance()
+		}
+		if w.rand.IntN(3) > 0 {
+			w.lose(lost)
+			return "nodes are well for a moment"
+		}
+		return "all nodes are well"
+	case 1:
+		if c := w.claims[r.Survivor]; c != nil {
+			c.Leaving = true
+		}
+		return "the claim of the survivor " + r.Survivor + " is deleted"
+	case 2:
+		if p := w.pods[r.Survivor]; p != nil {
+			p.Leaving = true
+		}
+		return "the pod of the survivor " + r.Survivor + " is deleted"
+	}
+	w.want.Template = []string{"a", "bad"}[w.rand.IntN(2)]
+	return "the template is " + w.want.Template
 }
 
 // harm lets one thing go wrong that may take a majority, and says what.
@@ -101,7 +151,21 @@ func (w *world) harm(old []decide.Kept) string {
 		return ""
 	}
 	n := names[w.rand.IntN(len(names))]
-	switch w.rand.IntN(10) {
+	switch w.rand.IntN(13) {
+	case 10:
+		w.damaged[n] = w.disk[n] && w.voters[n]
+		return "the disk of " + n + " is damaged"
+	case 11:
+		w.want.Template = []string{"a", "bad"}[w.rand.IntN(2)]
+		return "the template is " + w.want.Template
+	case 12:
+		if w.voters[n] {
+			delete(w.claims, n)
+			delete(w.pods, n)
+			delete(w.disk, n)
+			delete(w.damaged, n)
+		}
+		return n + " is gone with its node and its disk"
 	case 0, 1:
 		lost := [4]bool{}
 		for i := range lost {
@@ -137,7 +201,7 @@ func (w *world) harm(old []decide.Kept) string {
 		return ""
 	}
 	for _, name := range sorted(w.voters) {
-		if w.disk[name] && w.claims[name] != nil && !w.claims[name].Leaving && !w.lost[w.node[name]] {
+		if w.disk[name] && !w.damaged[name] && w.claims[name] != nil && !w.claims[name].Leaving && !w.lost[w.node[name]] {
 			w.recovered(name)
 			return name + " is recovered by hand"
 		}

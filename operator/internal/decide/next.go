@@ -13,7 +13,7 @@ func Next(o *Observed) Action {
 		}
 	}
 	if o.Cluster == nil {
-		return *wait("no leader answers")
+		return *o.noLeader()
 	}
 	return Action{Kind: Wait}
 }

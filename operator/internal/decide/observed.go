@@ -60,14 +60,21 @@ type Kept struct {
 // Recovery is that of a survivor after the loss of a majority.
 type Recovery struct {
 	Survivor string
-	Leaves   []string // are removed for ever
-	Compare  []string // other survivors, whose claims the command reads
+	Lost     []LostVoter // as they were when the loss was accepted
+	Leaves   []string    // are removed for ever
+	Compare  []string    // other survivors, whose claims the command reads
 	Accepted Consent
 	Term     uint64 // of the last entry of the survivor's log; 0: not known
 	Index    int64  // of that entry
 	Stopping bool   // the loss was looked at once more, and members are being stopped
 	Done     bool
 	Failed   string
+}
+
+// LostVoter is a voter that was gone when a recovery began.
+type LostVoter struct {
+	Member string
+	Life   string // a hash of its pod's Life; empty: it had no pod
 }
 
 // Claim is a claim to storage, and the identity of a member: it has the member's name.
@@ -87,14 +94,17 @@ type Claim struct {
 type Pod struct {
 	Member    string
 	Template  string
-	Founding  bool // it may found a cluster
-	Recovers  bool // it is no member, but the command that recovers one
-	Compares  bool // that command reads claims of other survivors, too
+	Founding  bool   // it may found a cluster
+	Recovers  bool   // it is no member, but the command that recovers one
+	Compares  bool   // that command reads claims of other survivors, too
+	Name      string // of the pod
 	Running   bool
 	Ready     bool
-	Leaving   bool // it was deleted
-	Ended     bool // its containers ended and start no more
-	Succeeded bool // they ended well
+	Started   bool   // a container of it runs, or has run
+	Waits     string // why none has
+	Leaving   bool   // it was deleted
+	Ended     bool   // its containers ended and start no more
+	Succeeded bool   // they ended well
 	Said      string
 	NodeLost  bool // its node is not ready, or gone
 	Homeless  bool // no node takes it

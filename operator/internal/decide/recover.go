@@ -24,6 +24,16 @@ func (l *Loss) Consent() Consent { return Consent{Revision: l.Survivor.Revision,
 // LossOf returns what is left; nil: a quorum may come back, or no survivor answers. The voters are those that the best
 // survivor knows. Members that a recovery left out are no survivors.
 func LossOf(o *Observed) *Loss {
+	loss := o.left()
+	if loss == nil || len(loss.Voters)-len(loss.Lost) >= Quorum(len(loss.Voters)) {
+		return nil
+	}
+	loss.ID = o.lossID(loss)
+	return loss
+}
+
+// left is what is left of the voters while no leader answers, however many are lost. Nil: nobody tells.
+func (o *Observed) left() *Loss {
 	if o.Cluster != nil || !o.Kept.Founded && !o.forgotten() {
 		return nil
 	}
@@ -44,11 +54,32 @@ func LossOf(o *Observed) *Loss {
 			loss.Silent = append(loss.Silent, name)
 		}
 	}
-	if len(best.Voters)-len(loss.Lost) >= Quorum(len(best.Voters)) || !slices.Contains(best.Voters, best.Member) {
+	if !slices.Contains(best.Voters, best.Member) {
 		return nil
 	}
-	loss.ID = o.lossID(loss)
 	return loss
+}
+
+// noLeader says who is missing while a quorum may come back.
+func (o *Observed) noLeader() *Action {
+	loss := o.left()
+	if loss == nil || len(loss.Silent) == 0 {
+		return wait("no leader answers")
+	}
+	said := ""
+	if len(loss.Lost) > 0 {
+		said = fmt.Sprintf(", and %v are lost", loss.Lost)
+	}
+	return wait("no leader answers. %v do not answer%s: look at their pods, and delete the claims, and then the pods, of "+
+		"those whose data are gone for ever", loss.Silent, said)
+}
+
+// deletedRuns returns those of lost voters whose claims were deleted and whose pods may run.
+func (o *Observed) deletedRuns(lost []string) []string {
+	return slices.DeleteFunc(slices.Clone(lost), func(name string) bool {
+		p := o.pod(name)
+		return p == nil || p.NodeLost || p.Homeless
+	})
 }
 
 // lossID is another one if a quorum may have worked meanwhile: then the survivor's log went on, or voters that are lost had
@@ -63,6 +94,16 @@ func (o *Observed) lossID(l *Loss) string {
 		}
 	}
 	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// life is what a recovery remembers of a voter's pod; empty: it has none.
+func (o *Observed) life(name string) string {
+	p := o.pod(name)
+	if p == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(p.Life))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -119,6 +160,10 @@ func quorumLoss(o *Observed) *Action {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
 			"those whose data are gone for ever", said, loss.Silent)
 	}
+	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
+		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+
+			"their data goes with them. Until then the loss is another one each time that they start", said, runs)
+	}
 	if o.unclaimed(s.Member) {
 		return wait("%s, whose claim was deleted: its data go once its pod stops, so that nothing is recovered. Let its "+
 			"volume stay (persistentVolumeReclaimPolicy: Retain), or save a snapshot, before you delete its pod", said)
@@ -148,6 +193,9 @@ func quorumLoss(o *Observed) *Action {
 			"writes are lost which they alone have: spec.recovery.withoutComparing", said)
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
+	for _, name := range loss.Lost {
+		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name)})
+	}
 	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
 	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool { return name == s.Member })
 	return &Action{Kind: Recover, Member: s.Member, Recovery: r, Why: said}

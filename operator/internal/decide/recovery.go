@@ -7,7 +7,7 @@ import (
 
 // recovery carries on with one that has begun: all members stop, the command runs on the survivor's claim, and then that
 // starts alone. The others' claims are kept. Until the command was started the loss must be the one that was accepted: if a
-// leader answers, the consent is taken out, or the survivor is lost, too, nothing is recovered.
+// leader answers, a lost voter comes back, the consent is taken out, or the survivor is lost, too, nothing is recovered.
 func recovery(o *Observed) *Action {
 	r := o.Kept.Recovery
 	var command *Pod
@@ -16,7 +16,7 @@ func recovery(o *Observed) *Action {
 	}
 	switch {
 	case (r == nil || r.Done || r.Failed != "") && command != nil:
-		return endCommand(command, "the recovery has ended")
+		return o.endCommand(command, "the recovery has ended")
 	case r != nil && r.Done:
 		return leaveDropped(o)
 	case r == nil || r.Failed != "":
@@ -30,6 +30,9 @@ func recovery(o *Observed) *Action {
 	if !r.Stopping {
 		return lossOnceMore(o)
 	}
+	if action := o.survivorStill(r); action != nil {
+		return action
+	}
 	run := *r
 	if o.Want.Uncompared {
 		run.Compare = nil
@@ -40,14 +43,18 @@ func recovery(o *Observed) *Action {
 	return &Action{Kind: RunRecovery, Member: r.Survivor, Recovery: &run, Why: "the spec accepts the loss"}
 }
 
-// stopMembers deletes the pods, and waits until they are gone. Nil: they are. The data of a claim that was deleted go with its
-// pod, and may be more than anybody knew when the claim was deleted: only a consent to a loss without comparing covers that.
+// stopMembers deletes the pods, the survivor's last, and waits until they are gone. Nil: they are. Pods of lost voters stay as
+// they are: if one comes back that ends the recovery. The data of a claim that was deleted go with its pod, and may be more
+// than anybody knew when the claim was deleted: only a consent to a loss without comparing covers that.
 func (o *Observed) stopMembers(r *Recovery) *Action {
 	goes := func(p *Pod) bool { return !p.Leaving && !o.Want.Uncompared && o.leaves(p.Member) }
-	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.Leaving && !goes(p) {
-			return &Action{Kind: DeletePod, Member: p.Member, Why: "the recovery of " + r.Survivor +
-				" needs all members to stop"}
+	for _, survivor := range []bool{false, true} {
+		for i := range o.Pods {
+			p := &o.Pods[i]
+			if !p.Leaving && !goes(p) && !r.loses(p.Member) && (p.Member == r.Survivor) == survivor {
+				return &Action{Kind: DeletePod, Member: p.Member, Why: "the recovery of " + r.Survivor +
+					" needs all members to stop"}
+			}
 		}
 	}
 	for i := range o.Pods {
@@ -55,7 +62,7 @@ func (o *Observed) stopMembers(r *Recovery) *Action {
 		p := &o.Pods[i]
 		needed := p.Member == r.Survivor || slices.Contains(r.Compare, p.Member)
 		switch {
-		case p.NodeLost && !needed:
+		case p.NodeLost && !needed, r.loses(p.Member):
 		case goes(p):
 			return wait("%s stops before %s is recovered. Its claim was deleted, and its data go with its pod: delete the pod "+
 				"if they are gone for ever", p.Member, r.Survivor)
@@ -82,7 +89,7 @@ func (o *Observed) recoveryIsOff() string {
 	case p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter:
 		return "the node of " + r.Survivor + " is lost, too"
 	}
-	return ""
+	return o.lostCameBack()
 }
 
 func (o *Observed) consentIsOut() bool {
@@ -95,10 +102,14 @@ func lossOnceMore(o *Observed) *Action {
 	r, loss := o.Kept.Recovery, LossOf(o)
 	switch {
 	case loss == nil || len(loss.Silent) > 0:
-		return wait("members stop for the recovery of %s once the loss that was accepted is seen again", r.Survivor)
+		if action := restoreProcesses(o); action != nil { // which nobody else does while a recovery waits
+			return action
+		}
+		return wait("members stop for the recovery of %s once the loss that was accepted is seen again. Take spec.recovery "+
+			"out to end it", r.Survivor)
 	case loss.Consent() != r.Accepted || loss.Survivor.Member != r.Survivor:
 		return &Action{Kind: RecoverFails, Member: r.Survivor,
-			Why: "the loss is another one than was accepted: nothing was recovered"}
+			Why: otherLoss}
 	case !o.Want.Uncompared && slices.ContainsFunc(loss.Survivors, func(name string) bool {
 		return name != r.Survivor && !slices.Contains(r.Compare, name)
 	}):
@@ -109,7 +120,8 @@ func lossOnceMore(o *Observed) *Action {
 	return &Action{Kind: StopMembers, Member: r.Survivor, Why: "the loss is the one that was accepted"}
 }
 
-// commandRuns waits for the end of the command. One that no node takes has not run, and may be taken back.
+// commandRuns waits for the end of the command. One whose container was not started has not run, and may be taken back. That
+// the recovery failed is remembered once its pod is gone: until then a node may start it.
 func commandRuns(o *Observed, p *Pod) *Action {
 	r := o.Kept.Recovery
 	switch {
@@ -117,24 +129,66 @@ func commandRuns(o *Observed, p *Pod) *Action {
 		return &Action{Kind: Recovered, Member: r.Survivor, Names: r.Leaves, Why: "the survivor was recovered"}
 	case p.Ended:
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: p.Said}
-	case p.Homeless && o.consentIsOut():
-		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "spec.recovery is no longer the consent that began it: " +
-			"nothing was recovered"}
-	case p.Homeless && p.Compares && o.Want.Uncompared || p.Leaving:
-		return endCommand(p, "the claims of the other survivors are not compared")
+	}
+	if p.Started { // the others are left out, or will be: none shall serve clients should it come back
+		if action := o.stopLost(r); action != nil {
+			return action
+		}
+	}
+	switch {
+	case p.Leaving, o.stranded(p):
+		return o.endCommand(p, "")
+	case p.Started:
+		return wait("%s is recovered", r.Survivor)
+	}
+	if why := o.recoveryIsOff(); why != "" {
+		return o.endCommand(p, why)
+	}
+	switch {
+	case p.Compares && o.Want.Uncompared:
+		return o.endCommand(p, "the claims of the other survivors are not compared")
+	case !p.Compares && len(r.Compare) > 0 && !o.Want.Uncompared:
+		return o.endCommand(p, "the claims of the other survivors are compared")
+	case p.Template != o.Want.Template:
+		return o.endCommand(p, "the spec changed")
 	case p.Homeless && p.Compares:
 		return wait("no node takes the pod that recovers %s, with the claims of %v: they may hold acknowledged writes that it "+
 			"lacks. Where their volumes reach no common node run `quorate recover` by hand, with --compare, or accept that "+
 			"such writes are lost: spec.recovery.withoutComparing", r.Survivor, r.Compare)
 	case p.Homeless:
-		return wait("no node takes the pod that recovers %s", r.Survivor)
+		return wait("no node takes the pod that recovers %s%s", r.Survivor, after(": ", p.Waits))
 	}
-	return wait("%s is recovered", r.Survivor)
+	return wait("the pod %s, which recovers %s, has not started%s. Its events say more; another spec makes another pod, and "+
+		"without spec.recovery nothing is recovered", p.Name, r.Survivor, after(": ", p.Waits))
 }
 
-func endCommand(p *Pod, why string) *Action {
-	if p.Leaving {
+func after(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
+}
+
+// stranded tells whether a pod is on a node that is lost, so that nobody knows what it does.
+func (o *Observed) stranded(p *Pod) bool { return p.NodeLost && p.Stuck >= o.Want.ReplaceAfter }
+
+// endCommand deletes the pod of a recovery. A claim that was deleted goes with it: that is not for the operator to do.
+func (o *Observed) endCommand(p *Pod, why string) *Action {
+	r := o.Kept.Recovery
+	uses := []string{p.Member}
+	if r != nil && !r.Done && p.Compares {
+		uses = append(uses, r.Compare...)
+	}
+	uses = slices.DeleteFunc(uses, func(name string) bool { return !o.leaves(name) })
+	switch {
+	case o.stranded(p) && (p.Leaving || !p.Ended):
+		return wait("the pod %s of the recovery is on a lost node, where it may run. Once that machine is off: `kubectl "+
+			"delete pod %[1]s --force`", p.Name)
+	case p.Leaving:
 		return wait("the pod of the recovery ends")
+	case len(uses) > 0:
+		return wait("the claims of %v were deleted, and their data go once the pod %s stops. Let their volumes stay "+
+			"(persistentVolumeReclaimPolicy: Retain), or save what they have, before you delete it", uses, p.Name)
 	}
 	return &Action{Kind: EndRecovery, Member: p.Member, Why: why}
 }

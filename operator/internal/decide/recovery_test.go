@@ -1,6 +1,8 @@
 package decide_test
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +95,18 @@ func TestNext_quorumLoss(t *testing.T) {
 			five(o)
 			o.Want.Consent, o.Kept.Reported, o.Want.Uncompared = accepts(o, 70), accepts(o, 70), true
 		}, decide.Recover, "m1"},
+		{"a lost voter's process starts again and again on a claim that was deleted", func(o *decide.Observed) {
+			o.Claims[0].Leaving, o.Pods[0].NodeLost, o.Pods[0].Running = true, false, true
+			consent(70)(o)
+		}, decide.Wait, "The claims of [m3] were deleted, and their pods are there: delete these pods, too"},
+		{"a lost voter's claim was deleted, and its node is lost", func(o *decide.Observed) {
+			o.Claims[0].Leaving = true
+			consent(70)(o)
+		}, decide.Recover, "m1"},
+		{"too few are lost, and others do not answer", func(o *decide.Observed) {
+			consent(70)(o)
+			o.Pods[1].NodeLost = false
+		}, decide.Wait, "no leader answers. [m2] do not answer, and [m3] are lost: look at their pods"},
 		{"a lost member answers", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Answers = append(o.Answers, decide.Answer{Member: "m2", Index: 95, Revision: 75, Voters: o.Answers[0].Voters})
@@ -137,16 +151,33 @@ func TestNext_quorumLoss(t *testing.T) {
 func TestNext_recoveryOff(t *testing.T) {
 	stopped := func(o *decide.Observed) {
 		o.Kept.Recovery.Stopping, o.Answers, o.Pods = true, nil, o.Pods[:2]
-		o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
 	}
 	command := func(p decide.Pod) func(o *decide.Observed) {
 		return func(o *decide.Observed) {
 			stopped(o)
-			p.Member, p.Recovers = "m1", true
+			p.Member, p.Name, p.Recovers, p.Compares = "m1", "m1-recover", true, true
+			p.Template = cmp.Or(p.Template, "a")
 			o.Pods = append(o.Pods, p)
 		}
 	}
-	homeless := command(decide.Pod{Homeless: true, Compares: true, Stuck: time.Minute})
+	both := func(sets ...func(o *decide.Observed)) func(o *decide.Observed) {
+		return func(o *decide.Observed) {
+			for _, set := range sets {
+				set(o)
+			}
+		}
+	}
+	stopping := func(o *decide.Observed) { o.Kept.Recovery.Stopping = true }
+	noConsent := func(o *decide.Observed) { o.Want.Consent = nil }
+	uncompared := func(o *decide.Observed) { o.Want.Uncompared = true }
+	leads := func(o *decide.Observed) { o.Cluster = three().Cluster }
+	back := func(o *decide.Observed) { o.Pods[1].NodeLost, o.Pods[1].Life = false, "its node is well" }
+	deleted := func(claim int) func(o *decide.Observed) {
+		return func(o *decide.Observed) { o.Claims[claim].Leaving = true }
+	}
+	homeless := command(decide.Pod{Homeless: true, Stuck: time.Minute})
+	waits := command(decide.Pod{Waits: "ImagePullBackOff"})
+	runs := command(decide.Pod{Running: true, Started: true})
 	for _, row := range []struct {
 		name string
 		set  func(o *decide.Observed)
@@ -155,80 +186,104 @@ func TestNext_recoveryOff(t *testing.T) {
 	}{
 		{"the loss is the same", func(*decide.Observed) {}, decide.StopMembers, "is the one that was accepted"},
 		{"nobody answers at this look", func(o *decide.Observed) { o.Answers = nil }, decide.Wait, "is seen again"},
+		{"nobody answers, since the survivor's pod is gone", func(o *decide.Observed) {
+			o.Answers, o.Pods = nil, slices.Delete(o.Pods, 2, 3)
+		}, decide.CreatePod, "it has no pod"},
+		{"a lost voter's node is well again", back, decide.RecoverFails, "m2, which was lost, came back"},
+		{"a lost voter's pod is gone, as its node came back", func(o *decide.Observed) { o.Pods = o.Pods[1:] }, decide.RecoverFails,
+			"m3, which was lost, came back"},
 		{"a lost voter was back, and is lost again", func(o *decide.Observed) { o.Pods[1].Life = "another" }, decide.RecoverFails,
-			"another one than was accepted"},
+			"m2, which was lost, came back"},
+		{"a lost voter without a claim has one", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m5"})
+		}, decide.RecoverFails, "m5, which was lost, came back"},
+		{"a status of an older operator", func(o *decide.Observed) { o.Kept.Recovery.Lost = nil }, decide.RecoverFails,
+			"does not say which voters were lost"},
 		{"the survivor has more", func(o *decide.Observed) { o.Answers[0].Index++ }, decide.RecoverFails, "another one than was accepted"},
-		{"a leader answers", func(o *decide.Observed) { o.Cluster = three().Cluster }, decide.RecoverFails, "a leader answers again"},
-		{"the consent was taken out", func(o *decide.Observed) { o.Want.Consent = nil }, decide.RecoverFails, "no longer the consent"},
+		{"a leader answers", leads, decide.RecoverFails, "a leader answers again"},
+		{"the consent was taken out", noConsent, decide.RecoverFails, "no longer the consent"},
 		{"the consent is another one", func(o *decide.Observed) { o.Want.Consent = &decide.Consent{Revision: 70} }, decide.RecoverFails,
 			"no longer the consent"},
-		{"members stop", func(o *decide.Observed) { o.Kept.Recovery.Stopping, o.Answers = true, nil }, decide.DeletePod, "to stop"},
-		{"members stop, and the survivor's claim was deleted", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Claims[2].Leaving = true, true
-		}, decide.RecoverFails, "the claim of m1 was deleted"},
-		{"members stop, and a claim was deleted that would be compared", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Claims[1].Leaving = true, true
-		}, decide.RecoverFails, "the claims of [m2] were deleted, which would be compared"},
-		{"a claim was deleted that would be compared, and need not be", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Claims[1].Leaving, o.Want.Uncompared = true, true, true
-		}, decide.DeletePod, "to stop"},
-		{"another survivor would not be compared, as an older status has it", func(o *decide.Observed) {
-			five(o)
-			o.Want.Consent = accepts(o, 70)
-			o.Kept.Recovery.Accepted = *o.Want.Consent
-		}, decide.RecoverFails, "of which only [m2] would be compared"},
-		{"members stop, and a lost one's claim goes with its pod", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Kept.Recovery.Compare, o.Answers, o.Pods = true, nil, nil, o.Pods[:1]
-			o.Pods[0].NodeLost, o.Claims[0].Leaving = false, true
-		}, decide.Wait, "Its claim was deleted, and its data go with its pod"},
-		{"members stop, and a lost one's claim would go with its pod on a lost node", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Kept.Recovery.Compare, o.Answers, o.Pods = true, []string{"m2"}, nil, o.Pods[:1]
-			o.Claims[0].Leaving = true
-		}, decide.RunRecovery, "accepts the loss"},
-		{"members stop, and the survivor's node is lost", func(o *decide.Observed) {
-			o.Kept.Recovery.Stopping, o.Pods[2].NodeLost, o.Pods[2].Stuck = true, true, time.Minute
-		}, decide.RecoverFails, "the node of m1 is lost, too"},
-		{"all are stopped, and the consent was taken out", func(o *decide.Observed) {
+		{"members stop, the survivor last", stopping, decide.DeletePod, "DeletePod m4"},
+		{"the survivor stops", both(stopping, func(o *decide.Observed) { o.Pods = o.Pods[:3] }), decide.DeletePod, "DeletePod m1"},
+		{"members stop, and the survivor does not answer", both(stopping, func(o *decide.Observed) { o.Answers = nil }), decide.Wait,
+			"once it answers again. Take spec.recovery out to end it"},
+		{"members stop, and the survivor has more, as where an old status was put back", both(stopping, func(o *decide.Observed) {
+			o.Answers[0].Index++
+		}), decide.RecoverFails, "another one than was accepted"},
+		{"members stop, and a lost voter comes back", both(stopping, back), decide.RecoverFails, "m2, which was lost, came back"},
+		{"all are stopped, and a lost voter comes back", both(stopped, back), decide.RecoverFails, "m2, which was lost, came back"},
+		{"members stop, and the survivor's claim was deleted", both(stopping, deleted(2)), decide.RecoverFails,
+			"the claim of m1 was deleted"},
+		{"members stop, and a claim was deleted that would be compared", both(stopping, deleted(3)), decide.RecoverFails,
+			"the claims of [m4] were deleted, which would be compared"},
+		{"a claim was deleted that would be compared, and need not be", both(stopping, deleted(3), uncompared), decide.DeletePod,
+			"DeletePod m4"},
+		{"another survivor would not be compared, as an older status has it", func(o *decide.Observed) { o.Kept.Recovery.Compare = nil },
+			decide.RecoverFails, "of which only [] would be compared"},
+		{"members stop, and the claim of one that is no voter goes with its pod", both(stopped, func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m6", Leaving: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m6"})
+		}), decide.Wait, "Its claim was deleted, and its data go with its pod"},
+		{"a lost voter's claim would go with its pod on a lost node", both(stopped, deleted(0)), decide.RunRecovery,
+			"accepts the loss"},
+		{"members stop, and the survivor's node is lost", both(stopping, func(o *decide.Observed) {
+			o.Pods[2].NodeLost, o.Pods[2].Stuck = true, time.Minute
+		}), decide.RecoverFails, "the node of m1 is lost, too"},
+		{"all are stopped, and the consent was taken out", both(stopped, noConsent), decide.RecoverFails, "no longer the consent"},
+		{"all are stopped but on lost nodes", stopped, decide.RunRecovery, "accepts the loss"},
+		{"another survivor's process may live on a lost node", func(o *decide.Observed) {
 			stopped(o)
-			o.Want.Consent = nil
-		}, decide.RecoverFails, "no longer the consent"},
-		{"all are stopped but on lost nodes", func(o *decide.Observed) {
-			stopped(o)
-			o.Kept.Recovery.Leaves, o.Kept.Recovery.Compare = append(o.Kept.Recovery.Leaves, "m4"), []string{"m4"}
-			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
-		}, decide.RunRecovery, "accepts the loss"},
-		{"another survivor's process may live on a lost node", stopped, decide.Wait, "m2 stops before"},
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true})
+		}, decide.Wait, "m4 stops before"},
 		{"another survivor's process may live on a lost node, and its claim need not be compared", func(o *decide.Observed) {
-			stopped(o)
-			o.Want.Uncompared = true
+			both(stopped, uncompared)(o)
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true})
 		}, decide.RunRecovery, "accepts the loss"},
 		{"the survivor's process may live on a lost node", func(o *decide.Observed) {
 			stopped(o)
-			o.Pods = append(o.Pods[:0], decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
 		}, decide.Wait, "m1 stops before"},
-		{"the command runs, and the consent was taken out", func(o *decide.Observed) {
-			command(decide.Pod{Running: true})(o)
-			o.Want.Consent = nil
-		}, decide.Wait, "m1 is recovered"},
+		{"the command runs, and none that it leaves out shall serve", both(runs, noConsent, leads), decide.DeletePod, "DeletePod m2"},
+		{"the command runs, and the consent was taken out", both(runs, noConsent, func(o *decide.Observed) {
+			o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
+		}), decide.Wait, "m1 is recovered"},
+		{"the command's node is lost", command(decide.Pod{NodeLost: true, Stuck: time.Minute}), decide.Wait,
+			"kubectl delete pod m1-recover --force"},
+		{"the command's node is lost, and its pod was deleted", command(decide.Pod{NodeLost: true, Stuck: time.Minute, Leaving: true}),
+			decide.Wait, "kubectl delete pod m1-recover --force"},
 		{"no node takes the command", homeless, decide.Wait, "spec.recovery.withoutComparing"},
-		{"no node takes the command, and the consent was taken out", func(o *decide.Observed) {
-			homeless(o)
-			o.Want.Consent = nil
-		}, decide.RecoverFails, "no longer the consent"},
-		{"no node takes the command, and claims need not be compared", func(o *decide.Observed) {
-			homeless(o)
-			o.Want.Uncompared = true
-		}, decide.EndRecovery, "are not compared"},
+		{"no node takes the command, and the consent was taken out", both(homeless, noConsent), decide.EndRecovery, "no longer the consent"},
+		{"no node takes the command, and claims need not be compared", both(homeless, uncompared), decide.EndRecovery, "are not compared"},
+		{"no node takes the command, and a lost voter came back", both(homeless, back), decide.EndRecovery,
+			"m2, which was lost, came back"},
+		{"no node takes the command, and a leader answers", both(homeless, leads), decide.EndRecovery, "a leader answers again"},
+		{"no node takes the command, and its claim goes with it", both(homeless, noConsent, deleted(2)), decide.Wait,
+			"their data go once the pod m1-recover stops"},
+		{"the command does not start", waits, decide.Wait, "has not started: ImagePullBackOff. Its events say more"},
+		{"the command does not start, and the consent was taken out", both(waits, noConsent), decide.EndRecovery, "no longer the consent"},
+		{"the command ends before it started", command(decide.Pod{Leaving: true}), decide.Wait, "the pod of the recovery ends"},
+		{"the command does not start, and claims need not be compared", both(waits, uncompared), decide.EndRecovery, "are not compared"},
+		{"the command does not start, and claims shall be compared after all", both(waits, func(o *decide.Observed) {
+			o.Pods[2].Compares = false
+		}), decide.EndRecovery, "are compared"},
+		{"the command does not start, and the spec changed", both(waits, func(o *decide.Observed) { o.Want.Template = "b" }),
+			decide.EndRecovery, "the spec changed"},
+		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {
+			both(runs, deleted(2))(o)
+			o.Kept.Recovery.Done, o.Pods[2].Ended = true, true
+		}, decide.Wait, "their data go once the pod m1-recover stops"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := three()
 			leaderless(o)
-			o.Want.Consent = accepts(o, 70)
-			o.Kept.Recovery = &decide.Recovery{Survivor: "m1", Leaves: []string{"m2", "m3"}, Compare: []string{"m2"},
-				Accepted: *o.Want.Consent}
+			five(o)
+			o.Claims[3].Leaving = false
+			o.Want.Consent, o.Kept.Reported = accepts(o, 70), accepts(o, 70)
+			o.Kept.Recovery = decide.Next(o).Recovery
 			row.set(o)
 			a := decide.Next(o)
-			if a.Kind != row.kind || !strings.Contains(a.Why, row.why) {
+			if a.Kind != row.kind || !strings.Contains(a.String(), row.why) {
 				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
 			}
 			if a.Kind == decide.RunRecovery && (len(a.Recovery.Compare) == 0) != o.Want.Uncompared {

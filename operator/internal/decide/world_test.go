@@ -39,7 +39,9 @@ type world struct {
 	runs       decide.Recovery  // that the command was started for
 	survivors  []string         // that answered when members began to be stopped
 	lives      int
-	meddled    bool // an old status was put back
+	meddled    bool            // an old status was put back
+	slow       bool            // pods that were deleted go after a while
+	damaged    map[string]bool // disks on which the process ends each time it starts
 }
 
 type job struct {
@@ -56,13 +58,13 @@ func newWorld(seed uint64, members int) *world {
 		Zones: []string{"x", "y", "z"}, ReplaceAfter: 30 * time.Second}, claims: map[string]*decide.Claim{},
 		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, voters: map[string]bool{},
 		learners: map[string]bool{}, ids: map[string]uint64{}, cordoned: map[string]bool{}, names: map[string]bool{},
-		leftOut: map[string]bool{}, has: map[string]int64{}, acked: map[string]int64{}}
+		leftOut: map[string]bool{}, has: map[string]int64{}, damaged: map[string]bool{}, acked: map[string]int64{}}
 }
 
 // up tells whether the process of a member runs and has its data.
 func (w *world) up(name string) bool {
 	p := w.pods[name]
-	return p != nil && p.Running && !p.Recovers && w.disk[name] && !w.lost[w.node[name]]
+	return p != nil && p.Running && !p.Recovers && w.disk[name] && !w.damaged[name] && !w.lost[w.node[name]]
 }
 
 func (w *world) working() (n int) {
@@ -127,7 +129,7 @@ func (w *world) observe() *decide.Observed {
 	}
 	for _, key := range sorted(w.pods) {
 		p := *w.pods[key]
-		p.NodeLost, p.Draining = w.lost[w.node[key]], w.drain[w.node[key]]
+		p.Name, p.NodeLost, p.Draining = key, w.lost[w.node[key]] && !p.Homeless, w.drain[w.node[key]]
 		p.Ready = w.up(key) && w.quorum()
 		p.Stuck = 10 * time.Minute
 		o.Pods = append(o.Pods, p)
@@ -155,7 +157,7 @@ func (w *world) observe() *decide.Observed {
 	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
 		up := w.up(name)
 		m := decide.Member{ID: w.ids[name], Name: name, Voter: w.voters[name], Joining: w.learners[name], Started: w.disk[name],
-			Active: up, CaughtUp: up, Leader: name == leader, Cordoned: w.cordoned[name], Silent: time.Minute}
+			Active: up, CaughtUp: up, Leader: name == leader, DiskLost: w.damaged[name], Cordoned: w.cordoned[name], Silent: time.Minute}
 		o.Cluster.Members = append(o.Cluster.Members, m)
 		if w.voters[name] && !up {
 			o.Cluster.Blockers = append(o.Cluster.Blockers, name+" is down")
@@ -182,13 +184,14 @@ func (w *world) advance() {
 		p, c := w.pods[name], w.claims[name]
 		switch {
 		case p.Recovers:
-			w.command(p)
-			if p.Leaving {
+			w.command(name, p)
+		case p.Leaving && !w.lost[w.node[name]]:
+			if !w.slow || w.rand.IntN(2) == 0 { // until its kubelet ends it the process works
 				delete(w.pods, name)
 			}
-		case p.Leaving && !w.lost[w.node[name]]:
-			delete(w.pods, name)
 		case p.Leaving:
+		case w.damaged[name] && !w.lost[w.node[name]]:
+			p.Running, p.Life = w.rand.IntN(2) == 0, w.life()
 		case c == nil: // waits for its claim
 		case !p.Running && !p.Ended && p.Template != w.broken:
 			if w.lost[w.node[name]] {
@@ -202,9 +205,10 @@ func (w *world) advance() {
 		}
 	}
 	for _, name := range sorted(w.claims) {
-		if c := w.claims[name]; c.Leaving && w.pods[name] == nil {
+		if c := w.claims[name]; c.Leaving && w.pods[name] == nil && w.pods[name+"-recover"] == nil {
 			delete(w.claims, name)
 			delete(w.disk, name)
+			delete(w.damaged, name)
 		}
 	}
 	w.found()
@@ -222,9 +226,23 @@ func (w *world) advance() {
 	}
 }
 
-// command is `quorate recover` on a survivor's claim. It refuses a log that does not end where the consent saw it.
-func (w *world) command(p *decide.Pod) {
-	if p.Ended {
+// command is `quorate recover` on a survivor's claim, once a node has taken its pod and started it. It refuses a log that does not
+// end where the consent saw it.
+func (w *world) command(name string, p *decide.Pod) {
+	c := w.claims[p.Member]
+	switch {
+	case !p.Homeless && w.lost[w.node[name]]:
+		return
+	case p.Leaving:
+		delete(w.pods, name)
+		return
+	case p.Homeless:
+		p.Homeless = p.Compares || w.rand.IntN(2) == 0
+		return
+	case p.Ended || c == nil || c.Leaving && !p.Started || p.Template == w.broken:
+		return
+	case !p.Started:
+		p.Started = w.rand.IntN(3) == 0
 		return
 	}
 	p.Ended = true
@@ -235,9 +253,6 @@ func (w *world) command(p *decide.Pod) {
 	p.Succeeded = true
 	if len(w.voters) == 1 && w.voters[p.Member] { // it was recovered already
 		return
-	}
-	if w.acked[w.runs.Accepted.Loss] != w.revision {
-		w.fault = "a consent counts for writes that were acknowledged after it was asked for"
 	}
 	w.recovered(p.Member)
 }
