@@ -23,7 +23,9 @@ func (r *replaying) log() (err error) {
 		if r.before != (backup.Hash{}) && f.segment.Predecessor != r.before {
 			r.state.Branches++
 		}
-		r.before = stored.Hash
+		if r.before = stored.Hash; more {
+			r.state.named = stored.End
+		}
 		r.told(stored.Size)
 		return more
 	})

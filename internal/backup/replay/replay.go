@@ -59,6 +59,24 @@ type State struct {
 	Damaged  []error
 
 	store engine.Engine
+	named backup.Point // what the name of the base, or of the segment that was applied last, calls the state after it
+}
+
+// rest returns the segments of a plan that come after a state to which whole segments led; false if the plan does not go
+// through it.
+func (s *State) rest(p *backup.Plan) (segments []backup.Stored, through bool) {
+	if s.Plan.Base.Hash != p.Base.Hash {
+		return nil, false
+	}
+	if s.named == p.Base.Point {
+		return p.Segments, true
+	}
+	for i := range p.Segments {
+		if p.Segments[i].End == s.named {
+			return p.Segments[i+1:], true
+		}
+	}
+	return nil, false
 }
 
 // Close closes the store. The directory is the caller's.
@@ -106,12 +124,13 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		if err != nil {
 			return nil, err
 		}
-		if kept != nil && kept.Plan.Base.Hash != plan.Base.Hash {
-			if err := kept.Close(); err != nil {
-				kept = nil
-				return nil, err
+		if kept != nil {
+			if _, through := kept.rest(plan); !through {
+				closing := kept.Close()
+				if kept = nil; closing != nil {
+					return nil, closing
+				}
 			}
-			kept = nil
 		}
 		state, err := run(ctx, &o, plan, kept)
 		if kept = nil; err == nil {
@@ -191,8 +210,8 @@ func (all suspects) clear(look *history.Search) (any bool) {
 	return any
 }
 
-// run follows a plan, from the state to which another plan of the same base led, if there is one. With an error it returns the
-// state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
+// run follows a plan, from the state to which another plan led, if there is one and the plan goes through it. With an error it
+// returns the state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
 func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*State, error) {
 	r := &replaying{Options: o, ctx: ctx, plan: plan, state: from}
 	if from == nil {
@@ -202,9 +221,7 @@ func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*Stat
 		}
 	} else {
 		left := *plan
-		for len(left.Segments) > 0 && left.Segments[0].End.Index <= from.At.Index {
-			left.Segments = left.Segments[1:]
-		}
+		left.Segments, _ = from.rest(plan)
 		r.plan, from.Plan = &left, plan
 		r.progress.OfBytes = left.LogBytes()
 	}
@@ -327,6 +344,6 @@ func (r *replaying) open(m *backup.Manifest) (err error) {
 		backup.Hex(mark.Sum) != m.Sum || position.Term != m.Term || r.state.Machine.Store().Revision() != m.Revision {
 		return fmt.Errorf("%w: the store of the base is another one than the manifest says", backup.ErrDamaged)
 	}
-	r.state.At = m.Head()
+	r.state.At, r.state.named = m.Head(), r.plan.Base.Point
 	return nil
 }
