@@ -100,6 +100,11 @@ type objectError struct {
 func (e *objectError) Error() string { return e.err.Error() }
 func (e *objectError) Unwrap() error { return e.err }
 
+// doubtful reports whether the object may be a good one that was applied to the wrong state.
+func (e *objectError) doubtful() bool {
+	return Later(e.err) || errors.Is(e.err, ErrDiffers) || errors.Is(e.err, ErrOtherHistory)
+}
+
 // Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
 // found. A backup.UnreachableError is in it if no plan is left.
 func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (_ *State, err error) {
