@@ -435,8 +435,8 @@ func (r *run) needs(c *backup.Catalog, target backup.Target) (bytes int64, err e
 
 func (r *run) options(dir string) replay.Options {
 	return replay.Options{Store: r.Store, FS: r.FS, Dir: dir, OpenEngine: r.OpenEngine, Apply: r.Apply, Parallel: r.Parallel,
-		ObjectBytes: r.ObjectBytes,
-		Progress:    func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
+		ObjectBytes: r.ObjectBytes, Room: r.Room,
+		Progress: func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
 }
 
 // extend applies the log to r.state, up to a target.

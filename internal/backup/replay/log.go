@@ -16,6 +16,11 @@ func (r *replaying) log() (err error) {
 		if err = f.err; err != nil {
 			return false
 		}
+		if r.copies != nil {
+			if err = r.copies.beforeSegment(r.state, stored); err != nil {
+				return false
+			}
+		}
 		more, applying := r.apply(f.segment)
 		if err = damage(stored.Hash, stored.String(), applying); err != nil {
 			return false
