@@ -88,6 +88,14 @@ func (c *Catalog) Sort() {
 	})
 }
 
+// FirstFrom returns the place, in a catalog that is sorted, of the first segment that begins with an entry or after it.
+func (c *Catalog) FirstFrom(index consensus.Index) int {
+	i, _ := slices.BinarySearchFunc(c.Segments, index, func(s Stored, index consensus.Index) int {
+		return cmp.Compare(s.First, index)
+	})
+	return i
+}
+
 // Head is a point with its epoch and its moment.
 type Head struct {
 	Epoch uint64

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/attempt"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/backup/survey"
 	"github.com/quorate/quorate/internal/consensus"
@@ -208,9 +209,33 @@ func (p *prover) judge(op *attempt.Op) {
 	case p.cut:
 		report("nothing that is whole leads there")
 	}
+	p.judgeFound(at, report)
 	if want, known := at.between(op); known && p.found.Bases+p.found.Left+p.found.Apart < want {
 		report("%d bases were to be compared, and %d were, and %d and %d left out", want, p.found.Bases, p.found.Left,
 			p.found.Apart)
+	}
+}
+
+// judgeFound judges what a proof says of single objects and bases. Where nobody removed or damaged any, none that a member put
+// is damaged and no log is lost; and no base is of another state, or left out though there is memory for names.
+func (p *prover) judgeFound(at *bucket, report func(format string, args ...any)) {
+	b := p.h.run.buckets
+	if at.touched || b.late {
+		return
+	}
+	for _, found := range p.found.Damaged {
+		damage := (*fetch.DamageError)(nil)
+		if !errors.As(found, &damage) {
+			report("nobody has removed anything: %v", found)
+		} else if _, own := at.taken[damage.Name]; own {
+			report("a member put %s, and nobody has changed it", damage.Name)
+		}
+	}
+	if p.found.Apart > 0 {
+		report("%d bases are of another state, and nobody made others", p.found.Apart)
+	}
+	if p.found.Left > 0 && b.nameBytes == 0 {
+		report("%d bases were left out, and there was memory for all names", p.found.Left)
 	}
 }
 

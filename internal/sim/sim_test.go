@@ -250,6 +250,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"prove-lost":            {Members: 3, Nemesis: "backup,transfer", Seed: 28890031},
 		"ship-believes":         {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 28930117},
 		"prove-skips":           {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 28995069},
+		"prove-apart":           {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 7},
 		"lossy-watch":           {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

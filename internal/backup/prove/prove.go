@@ -199,7 +199,7 @@ func (r *run) compare(bases []backup.Base) error {
 	for i := 1; i < len(bases); i++ {
 		short, err := r.lists(&bases[i-1], &bases[i])
 		if err == nil {
-			err = r.reach(&bases[i-1], &bases[i], short)
+			short, err = r.reach(&bases[i-1], &bases[i], short)
 		}
 		if err != nil {
 			return err
@@ -272,22 +272,25 @@ func (r *run) removed(e *backup.UnreachableError) bool {
 }
 
 // reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there. short says
-// that some of the log was left out.
-func (r *run) reach(from, to *backup.Base, short bool) (err error) {
+// that some of the log was left out, and left that more of it was.
+func (r *run) reach(from, to *backup.Base, short bool) (left bool, err error) {
 	target := backup.Target{Index: to.Index}
 	if r.state == nil {
 		r.state, err = r.restore(from, target)
-	} else if err = r.extend(target); replay.Later(err) { // a restore tries others
-		if err = r.drop(); err == nil {
-			r.state, err = r.restore(from, target)
+	} else if err = r.extend(target); damaged(err) || errors.Is(err, replay.ErrUndecided) {
+		if left, err = r.anew(from, target, err); left {
+			return true, err
 		}
+	}
+	if err == nil {
+		r.proof.Add(errors.Join(r.state.Damaged...))
 	}
 	r.told = from.Epoch != to.Epoch
 	whole := !short && !r.catalog.Cut && from.Epoch == to.Epoch // else a part is left out, or was lost by a recovery
 	switch unreachable := (*backup.UnreachableError)(nil); {
 	case err == nil && r.state.At.Point == to.Point:
 		r.doubted = false
-		return nil
+		return short, nil
 	case err == nil: // another history: after a recovery the log went on elsewhere
 		r.passes = r.passes && (r.first || from.Epoch != to.Epoch)
 		if r.doubted = whole; whole {
@@ -309,7 +312,25 @@ func (r *run) reach(from, to *backup.Base, short bool) (err error) {
 		r.told = true
 		r.passes, err = false, r.noted(err)
 	}
-	return errors.Join(err, r.drop())
+	return short, errors.Join(err, r.drop())
+}
+
+// anew restores what r.state could not be extended to: that tries other objects, and finds which one is damaged. It begins with
+// the base of r.state: the one before the target may differ. left is true if the log from there is not in memory.
+func (r *run) anew(from *backup.Base, target backup.Target, why error) (left bool, err error) {
+	base := r.state.Plan.Base
+	if err := r.drop(); err != nil {
+		return false, err
+	}
+	if r.log == nil || base.Hash == from.Hash {
+		r.state, err = r.restore(&base, target)
+		return false, err
+	}
+	r.doubted = false
+	if damaged(why) {
+		err = r.noted(why)
+	}
+	return true, err
 }
 
 // noted takes an error about an object into the proof, and returns any other one.
@@ -329,7 +350,7 @@ func (r *run) newest() error {
 			r.proof.At = r.state.At
 			return nil
 		}
-		if replay.Later(err) { // a restore tries others
+		if errors.Is(err, replay.ErrUndecided) { // a restore finds out
 			err = nil
 		}
 		if err = errors.Join(r.noted(err), r.drop()); err != nil {
@@ -414,8 +435,8 @@ func (r *run) needs(c *backup.Catalog, target backup.Target) (bytes int64, err e
 
 func (r *run) options(dir string) replay.Options {
 	return replay.Options{Store: r.Store, FS: r.FS, Dir: dir, OpenEngine: r.OpenEngine, Apply: r.Apply, Parallel: r.Parallel,
-		ObjectBytes: r.ObjectBytes,
-		Progress:    func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
+		ObjectBytes: r.ObjectBytes, Room: r.Room,
+		Progress: func(replay.Progress) { _ = r.rest() }} // a replay sees the end of its context by itself
 }
 
 // extend applies the log to r.state, up to a target.

@@ -12,6 +12,8 @@
 //  2. An object that is missing, damaged or of another history is named, and another plan for the same target is tried. A
 //     state before the one that was asked for is never taken for it.
 //  3. Memory: the store's caches, and segments of about 64 MiB, or one.
+//  4. The base is downloaded once more for segments whose entries are not the cluster's, however many there are, if the disk
+//     has room for copies of the store: type copies.
 //
 // See docs/adr/0086-continuous-backup.md.
 package replay

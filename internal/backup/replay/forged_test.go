@@ -37,9 +37,15 @@ func (m *member) twists(of *backup.Stored) (name string) {
 }
 
 // Ensure that segments which somebody made up, with the names and sums of true ones, are named, and blame no base: all bases would
-// be left out for them, and nothing could be restored.
+// be left out for them, and nothing could be restored. The base is downloaded once more.
 func TestRun_twisted(t *testing.T) {
-	m := newMember(t, 9, openMem)
+	t.Run("memory", func(t *testing.T) { runTwisted(t, openMem) })
+	t.Run("pebble", func(t *testing.T) { runTwisted(t, openPebble) })
+}
+
+func runTwisted(t *testing.T, open opener) {
+	t.Helper()
+	m := newMember(t, 9, open)
 	m.write(100)
 	m.settle()
 	bases := m.catalog().Bases
@@ -53,11 +59,25 @@ func TestRun_twisted(t *testing.T) {
 	}
 	var twisted []string
 	for _, s := range m.catalog().Segments {
-		if s.First > last.Index && len(twisted) < 3 {
+		if s.First > last.Index && len(twisted) < 5 {
 			twisted = append(twisted, m.twists(&s))
 		}
 	}
-	s := m.restores(backup.Target{}, m.index)
+	store := &counted{Store: m.place}
+	s, err := replay.Run(t.Context(), replay.Options{Store: store, FS: files.Disk, Dir: t.TempDir() + "/scratch", OpenEngine: open,
+		Parallel: 1}, m.catalog(), backup.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, s.Machine); s.At.Index != m.index || got != m.was[m.index] {
+		t.Errorf("got entry %d, %s", s.At.Index, got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if store.bases > 2 {
+		t.Errorf("%d made-up segments let the base be downloaded %d times", len(twisted), store.bases)
+	}
 	if len(s.Damaged) != len(twisted) || s.Plan.Base.Hash != last.Hash {
 		t.Fatalf("told %v, from %v", s.Damaged, s.Plan.Base)
 	}

@@ -16,6 +16,11 @@ func (r *replaying) log() (err error) {
 		if err = f.err; err != nil {
 			return false
 		}
+		if r.copies != nil {
+			if err = r.copies.beforeSegment(r.state, stored); err != nil {
+				return false
+			}
+		}
 		more, applying := r.apply(f.segment)
 		if err = damage(stored.Hash, stored.String(), applying); err != nil {
 			return false
@@ -23,7 +28,9 @@ func (r *replaying) log() (err error) {
 		if r.before != (backup.Hash{}) && f.segment.Predecessor != r.before {
 			r.state.Branches++
 		}
-		r.before = stored.Hash
+		if r.before = stored.Hash; more {
+			r.state.named = stored.End
+		}
 		r.told(stored.Size)
 		return more
 	})

@@ -9,60 +9,11 @@ import (
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/history"
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
-
-// Options say where a backup is, and where it is restored to.
-type Options struct {
-	Store objects.Store
-	FS    env.FS
-	Dir   string // it is emptied first
-	// Durable makes the files of the base survive a power loss before Run returns: for a store that is kept.
-	Durable    bool
-	OpenEngine func(dir string) (engine.Engine, error)
-	Apply      apply.Options
-	Open       backup.Opener // decrypts; nil: nothing that is encrypted can be read
-	Parallel   int           // objects that are read at once; zero: DefaultParallel
-	// ObjectBytes bounds the memory in which a manifest or a segment is read: backup.TooLargeError. With more than one of
-	// Parallel it is that of each. Zero: what their forms allow.
-	ObjectBytes int64
-	OneHistory  bool // see history.Search
-	// Progress, if set, is told now and then how far a plan is.
-	Progress func(Progress)
-	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
-	// tried.
-	Damaged func(error)
-}
-
-// DefaultParallel is the number of objects that are read at once.
-const DefaultParallel = 4
-
-// Progress is how far a plan is.
-type Progress struct {
-	Bytes, OfBytes int64 // of files, then of segments, as they are in the place
-	Entries        int   // applied
-}
-
-// State is a restored state. Its machine takes no more entries: the caller reads it, and calls Close.
-type State struct {
-	Machine *apply.Machine
-	Plan    *backup.Plan
-	At      backup.Head // what was restored; its time is that of the last entry, or of the base
-	Entries int         // that were applied after the base
-	// Branches counts segments that do not name the one before them: another member went on there.
-	Branches int
-	Damaged  []error
-
-	store engine.Engine
-}
-
-// Close closes the store. The directory is the caller's.
-func (s *State) Close() error { return s.store.Close() }
 
 // ErrDiffers means that entries do not have the effect here that they had in the cluster.
 var ErrDiffers = errors.New("the state does not have the sum that the cluster's had: the base was damaged before it was " +
@@ -82,6 +33,11 @@ type objectError struct {
 func (e *objectError) Error() string { return e.err.Error() }
 func (e *objectError) Unwrap() error { return e.err }
 
+// doubtful reports whether the object may be a good one that was applied to the wrong state.
+func (e *objectError) doubtful() bool {
+	return Later(e.err) || errors.Is(e.err, ErrDiffers) || errors.Is(e.err, ErrOtherHistory)
+}
+
 // Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
 // found. A backup.UnreachableError is in it if no plan is left.
 func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (_ *State, err error) {
@@ -90,6 +46,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 	}
 	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: c, Target: target, ObjectBytes: o.ObjectBytes,
 		OneHistory: o.OneHistory, Damaged: o.Damaged}
+	copies := &copies{Options: &o, catalog: c}
 	blamed := map[backup.Hash]bool{}
 	var suspects suspects
 	var kept *State // of a plan that ended at an object that could not be read; nil: there is none
@@ -97,6 +54,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		if kept != nil {
 			err = errors.Join(err, kept.Close())
 		}
+		err = errors.Join(err, copies.drop())
 	}()
 	for {
 		plan, err := look.Plan(ctx)
@@ -106,14 +64,15 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		if err != nil {
 			return nil, err
 		}
-		if kept != nil && kept.Plan.Base.Hash != plan.Base.Hash {
-			if err := kept.Close(); err != nil {
-				kept = nil
-				return nil, err
+		if kept != nil {
+			if _, through := kept.rest(plan); !through {
+				closing := kept.Close()
+				if kept, copies.wanted = nil, true; closing != nil {
+					return nil, closing
+				}
 			}
-			kept = nil
 		}
-		state, err := run(ctx, &o, plan, kept)
+		state, err := run(ctx, copies, plan, kept)
 		if kept = nil; err == nil {
 			suspects.judge(look, &plan.Base)
 			state.Damaged = look.Found()
@@ -125,6 +84,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 			return nil, errors.Join(append(look.Found(), err)...)
 		}
 		without := object.without
+		copies.wanted = copies.wanted || kept == nil && without != plan.Base.Hash
 		if Later(err) { // of a later build, unless others have the same entries
 			if suspects.add(look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
 				continue
@@ -191,24 +151,32 @@ func (all suspects) clear(look *history.Search) (any bool) {
 	return any
 }
 
-// run follows a plan, from the state to which another plan of the same base led, if there is one. With an error it returns the
-// state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
-func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*State, error) {
-	r := &replaying{Options: o, ctx: ctx, plan: plan, state: from}
-	if from == nil {
+// run follows a plan, from the state to which another plan led, if there is one and the plan goes through it. With an error it
+// returns the state, open, if another plan can go on from there: all that was applied to it has the cluster's sums.
+func run(ctx context.Context, copies *copies, plan *backup.Plan, from *State) (_ *State, err error) {
+	r := &replaying{Options: copies.Options, ctx: ctx, copies: copies, plan: plan, state: from}
+	left := plan.Segments
+	one, leftOfOne := copies.of(plan)
+	switch {
+	case from != nil:
+		left, _ = from.rest(plan)
+	case one != nil:
+		left = leftOfOne
+		if r.state, err = copies.reopen(one); err != nil {
+			return nil, err
+		}
+	default:
 		r.state = &State{Plan: plan}
 		if err := r.base(); err != nil {
 			return nil, err
 		}
-	} else {
-		left := *plan
-		for len(left.Segments) > 0 && left.Segments[0].End.Index <= from.At.Index {
-			left.Segments = left.Segments[1:]
-		}
-		r.plan, from.Plan = &left, plan
-		r.progress.OfBytes = left.LogBytes()
 	}
-	err := r.log()
+	if r.state.Plan = plan; from != nil || one != nil {
+		rest := *plan
+		rest.Segments = left
+		r.plan, r.progress.OfBytes = &rest, rest.LogBytes()
+	}
+	err = r.log()
 	object := (*objectError)(nil)
 	switch {
 	case err == nil:
@@ -223,6 +191,7 @@ func run(ctx context.Context, o *Options, plan *backup.Plan, from *State) (*Stat
 type replaying struct {
 	*Options
 	ctx      context.Context
+	copies   *copies // nil: none are made
 	plan     *backup.Plan
 	state    *State
 	progress Progress
@@ -311,6 +280,9 @@ func (r *replaying) base() error {
 	if err := r.open(m); err != nil {
 		return errors.Join(damage(r.plan.Base.Hash, name, err), r.state.Close())
 	}
+	if err := r.copies.afterBase(r.state, m.SizeBytes()); err != nil {
+		return errors.Join(err, r.state.Close())
+	}
 	return nil
 }
 
@@ -327,6 +299,6 @@ func (r *replaying) open(m *backup.Manifest) (err error) {
 		backup.Hex(mark.Sum) != m.Sum || position.Term != m.Term || r.state.Machine.Store().Revision() != m.Revision {
 		return fmt.Errorf("%w: the store of the base is another one than the manifest says", backup.ErrDamaged)
 	}
-	r.state.At = m.Head()
+	r.state.At, r.state.named = m.Head(), r.plan.Base.Point
 	return nil
 }

@@ -48,6 +48,7 @@ type Options struct {
 // Faults make a Survey wrong on purpose, for the simulator's negative controls.
 type Faults struct {
 	Skips bool // bases before those in the list count as compared
+	Apart bool // bases that were compared count as ones of another state
 }
 
 // Survey is one look at a place.
@@ -205,6 +206,9 @@ func (s *Survey) ended(proof *prove.Proof, err error) error {
 		return fmt.Errorf("%w (%v)", ErrCut, err) // err is no cause: it would be a verdict
 	case err != nil:
 		return s.settles(nil, errors.Join(append(s.list.before.Damaged, err)...))
+	}
+	if s.Faults.Apart {
+		proof.Apart, proof.Bases = proof.Bases, 0
 	}
 	return s.settles(s.list.complete(proof), nil)
 }

@@ -232,6 +232,8 @@ var others = []Break{
 		With: "--nemesis backup", set: func(b *Set) { b.Ships.Believes = true }},
 	{Name: "prove-skips", About: "bases that are no more in a member's list count as compared", Law: "backup",
 		With: "--nemesis backup", set: func(b *Set) { b.Surveys.Skips = true }},
+	{Name: "prove-apart", About: "bases that are right count as ones of another state", Law: "backup",
+		With: "--nemesis backup", set: func(b *Set) { b.Surveys.Apart = true }},
 	{Name: "lossy-watch", About: "a watcher loses events", Law: "watch",
 		set: func(b *Set) { b.Watch = true }},
 }
