@@ -9,14 +9,17 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log.
+// Marks lists the bases of a cluster, the last 1024, and notes, without the log. The catalog says if notes of gaps were left out
+// for a bound (Cut): a hole may be one of theirs.
 func Marks(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: w.Cluster}
 	l := lister{store, c, mostPages, w.passes}
 	for _, prefix := range []string{backup.BasePrefix, backup.GapPrefix, backup.KeptPrefix} {
 		err := l.list(ctx, prefix, "", func() {
 			w.lastBases(c)
-			c.Gaps, _ = last(c.Gaps, mostNotes)
+			cut := false
+			c.Gaps, cut = last(c.Gaps, mostNotes)
+			c.Cut = c.Cut || cut
 		})
 		if err != nil {
 			return nil, err

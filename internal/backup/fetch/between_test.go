@@ -38,3 +38,18 @@ func TestBetween(t *testing.T) {
 		t.Errorf("got %+v, %v", marks, err)
 	}
 }
+
+// Ensure that a list of marks which leaves out notes of gaps says so, and no other: a hole may be one of theirs.
+func TestMarks_cut(t *testing.T) {
+	var all []string
+	for i := range 1025 {
+		g := backup.GapName{Cluster: 7, After: consensus.Index(i + 2), Until: consensus.Index(i + 4), Time: 1}
+		all = append(all, g.String())
+	}
+	for n, cut := range map[int]bool{1024: false, 1025: true} {
+		c, err := fetch.Marks(t.Context(), listed{names: all[:n]}, fetch.Window{Cluster: 7, Epoch: 1, Most: 1 << 40})
+		if err != nil || c.Cut != cut || len(c.Gaps) != 1024 {
+			t.Errorf("%d notes: cut %v, %d, %v", n, c.Cut, len(c.Gaps), err)
+		}
+	}
+}
