@@ -286,11 +286,10 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 		bases int
 		why   string
 	}{
-		{found.Unknown, " not looked at, since the cluster knows the last " + strconv.Itoa(kv.MaxBackupKnown) +
-			" that members reported, and no others: prove oftener (--verify-every), or find out who else writes to the place"},
+		{found.Unknown, unknown(found.Unknown)},
 		{found.Apart, " not compared with the log, which leads to another state there"},
-		{found.Left, " not compared with the log: more segments, or notes of gaps, are there than this member lists, or larger " +
-			"ones; raise its --memory"},
+		{found.Left, " not compared with the log: more segments, or notes of gaps, are there than this member lists, or " +
+			"larger ones; raise its --memory"},
 	} {
 		if left.bases > 0 { // first: the other text may be long
 			why = slices.Insert(why, 0, plural.Of(left.bases, "base")+left.why)
@@ -300,6 +299,16 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 		proof.Why = cut(strings.Join(why, "; "))
 	}
 	return proof
+}
+
+// unknown says why so many bases were not looked at. One may be a member's own.
+func unknown(bases int) string {
+	if bases == 1 {
+		return " not looked at, since no member has reported it: one that was killed, or replaced, after it had put the base " +
+			"does not come to that. If proofs name another one later, find out who else writes to the place"
+	}
+	return " not looked at, since the cluster knows the last " + strconv.Itoa(kv.MaxBackupKnown) + " that members reported, " +
+		"and no others: prove oftener (--verify-every), or find out who else writes to the place"
 }
 
 // fail makes a proof one of damage.

@@ -192,4 +192,11 @@ func TestMachine_left(t *testing.T) {
 		"3 bases not looked at, since the cluster knows the last 64") {
 		t.Errorf("apart and unknown: %+v", got)
 	}
+	r = newRig(t)
+	found = proof(20, 5)
+	found.Unknown = 1 // perhaps of a member that was killed: nobody is accused
+	r.proves(time.Second, found, nil)
+	if got := r.reports(0); !strings.HasPrefix(got.Why, "1 base not looked at, since no member has reported it: one that was killed") {
+		t.Errorf("one unknown: %+v", got)
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log. The catalog says if notes of gaps were left out
-// for a bound (Cut): a hole may be one of theirs.
+// Marks lists the bases of a cluster, the last 1024, and notes, without the log. The catalog says if notes of gaps were left
+// out for a bound (Cut): a hole may be one of theirs.
 func Marks(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: w.Cluster}
 	l := lister{store, c, mostPages, w.passes}

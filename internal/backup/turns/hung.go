@@ -18,6 +18,7 @@ type begun struct {
 	kind ship.Kind
 	at   time.Time
 	size int64 // of what it holds in memory
+	base bool  // it puts the manifest of a base
 }
 
 // local reports whether an operation is on the member's own disk, where it ends.

@@ -19,9 +19,10 @@ const largerTakes = 10
 // reportIfDue reports now and then, and soon what an operator waits for. Where nothing was written but such reports, nothing
 // is soon: each report is an entry, too.
 func (m *Machine) reportIfDue() {
-	if m.reporting || m.ending {
+	if m.reporting || m.ending && (m.worded || !m.untold()) {
 		return
 	}
+	m.worded = m.ending
 	p, trouble := m.progress()
 	waited := m.now.Sub(m.reported)
 	every := m.config.Times.Report
@@ -34,12 +35,32 @@ func (m *Machine) reportIfDue() {
 	if news {
 		every = min(every, m.config.Times.News)
 	}
-	if waited < every {
+	if waited < every && !m.ending {
 		return
 	}
 	m.reporting, m.reported, m.said, m.troubled = true, m.now, p, trouble != ""
 	m.ask(Op{Kind: Report, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: m.row.Turn,
 		Member: uint64(m.config.Member), Progress: m.report(&p, trouble)}}})
+}
+
+// untold reports whether the place has a base of this turn that the cluster was not told of: it would be one that somebody else
+// may have put there.
+func (m *Machine) untold() bool {
+	if m.ship == nil {
+		return false
+	}
+	p := m.ship.Progress()
+	return p.BaseHash != [32]byte{} && p.Base != m.told && !m.row.Knows(p.BaseHash)
+}
+
+// lastWord reports whether a member that ends puts the manifest of a base, or has one to report, once.
+func (m *Machine) lastWord() bool {
+	for _, b := range m.under {
+		if b.base {
+			return true
+		}
+	}
+	return m.untold() && (m.reporting || !m.worded)
 }
 
 // trusted reports whether the cluster has said a moment ago that the turn is this member's: one that is cut off does not learn

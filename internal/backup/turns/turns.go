@@ -135,7 +135,9 @@ type Machine struct {
 	troubled  bool          // it had trouble
 	refused   uint64        // the turn of which the last report was refused
 
-	ending  bool // the member ends
+	ending  bool        // the member ends
+	worded  bool        // a report has begun since then
+	told    backup.Head // the base in the last report that the cluster took
 	endedAt time.Time
 }
 
@@ -206,7 +208,7 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 	switch {
 	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending && m.hung.leaves(m.config.HeldBytes):
 		m.row, m.said, m.troubled, m.reported, m.accepted = *row, ship.Progress{}, false, time.Time{}, time.Time{}
-		m.heard = 0
+		m.heard, m.told = 0, backup.Head{}
 		m.failed, m.barred = "", false
 		m.openPlace()
 		m.work()
@@ -332,7 +334,7 @@ func (m *Machine) work() {
 		m.openPlace()
 	case m.phase == shipping:
 		m.shipMore()
-		if p := m.ship.Progress(); m.ending && (p.Held == 0 || p.Lost) {
+		if p := m.ship.Progress(); m.ending && (p.Held == 0 || p.Lost) && !m.lastWord() {
 			m.leave()
 			return
 		}
@@ -421,7 +423,7 @@ func (m *Machine) Reported(now time.Time, err error) {
 		m.leave()
 	default:
 		if err == nil {
-			m.accepted = m.reported
+			m.accepted, m.told = m.reported, m.said.Base
 		}
 		m.work()
 	}

@@ -116,29 +116,34 @@ func (m *member) take() {
 // end ends all operations that were begun, and those that follow.
 func (m *member) end() {
 	for len(m.begun) > 0 {
-		op := m.begun[0]
-		m.begun = m.begun[1:]
-		switch op.Kind {
-		case turns.Open:
-			m.machine.Opened(m.now, &backup.Catalog{Cluster: 7}, nil)
-		case turns.Report:
-			m.machine.Reported(m.now, m.fails)
-		case turns.Close:
-			m.machine.Closed(m.now)
-		case turns.Ship:
-			if op.Ship.Kind == ship.Prune {
-				m.pruning = append(m.pruning, op.Ship)
-				continue
-			}
-			outcome := ship.Outcome{}
-			if op.Ship.Kind == ship.Checkpoint {
-				index, _ := m.Last()
-				outcome.Made = &backup.Manifest{Index: index.Index, Sum: backup.Hex(index.Sum), Revision: 1, Level: 1}
-			}
-			m.machine.Done(m.now, &op.Ship, outcome)
-		}
-		m.take()
+		m.endFirst()
 	}
+}
+
+// endFirst ends the first operation that was begun, and takes those that follow.
+func (m *member) endFirst() {
+	op := m.begun[0]
+	m.begun = m.begun[1:]
+	switch op.Kind {
+	case turns.Open:
+		m.machine.Opened(m.now, &backup.Catalog{Cluster: 7}, nil)
+	case turns.Report:
+		m.machine.Reported(m.now, m.fails)
+	case turns.Close:
+		m.machine.Closed(m.now)
+	case turns.Ship:
+		if op.Ship.Kind == ship.Prune {
+			m.pruning = append(m.pruning, op.Ship)
+			return
+		}
+		outcome := ship.Outcome{}
+		if op.Ship.Kind == ship.Checkpoint {
+			index, _ := m.Last()
+			outcome.Made = &backup.Manifest{Index: index.Index, Sum: backup.Hex(index.Sum), Revision: 1, Level: 1}
+		}
+		m.machine.Done(m.now, &op.Ship, outcome)
+	}
+	m.take()
 }
 
 // kinds are those of the operations that were begun and did not end.

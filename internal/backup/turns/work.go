@@ -37,7 +37,7 @@ func (m *Machine) begin(op *ship.Op) {
 	if op.Kind == ship.PutFile {
 		m.filing++
 	}
-	m.under[op.ID] = begun{op.Kind, m.now, sizeOf(op)}
+	m.under[op.ID] = begun{op.Kind, m.now, sizeOf(op), op.Kind == ship.Put && strings.HasPrefix(op.Name, backup.BasePrefix)}
 	m.ask(Op{Kind: Ship, Ship: *op})
 	if m.acknowledged(op) {
 		m.ship.Done(op.ID, ship.Outcome{})
