@@ -213,6 +213,7 @@ func (m *Machine) compare() {
 	switch {
 	case applied >= index:
 		proof := proofOf(m.found, nil)
+		m.holes(&proof)
 		switch {
 		case m.lost(m.found):
 			fail(&proof, fmt.Sprintf("objects are gone: those that are left lead to entry %d, and entry %d was there", index,
@@ -299,6 +300,17 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 		proof.Why = cut(strings.Join(why, "; "))
 	}
 	return proof
+}
+
+// holes says of a proof that notes of more gaps explain holes in the log than members reported: anybody who writes to the
+// place may have put one.
+func (m *Machine) holes(proof *kv.BackupProof) {
+	if reported := m.of.Progress.Gaps; uint64(m.found.Holes) > reported {
+		why := fmt.Sprintf("%s in the log %s explained by notes alone, and members reported %s: a note may be of a member "+
+			"that was killed, or of an earlier backup at this place; else somebody removed the log, and put it",
+			plural.Of(m.found.Holes, "gap"), plural.Word(m.found.Holes, "is", "are"), plural.Of(reported, "gap"))
+		proof.Why = cut(strings.TrimSuffix(why+"; "+proof.Why, "; "))
+	}
 }
 
 // unknown says why so many bases were not looked at. One may be a member's own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -145,6 +146,8 @@ type run struct {
 	told    bool // why the log does not lead to the base that is looked at: a note, or damage
 	doubted bool // the base at which the log that is looked at begins is of another state than the log before it
 
+	notes []backup.GapName // that explain holes
+
 	state  *opened // nil: none is open
 	stores int     // that were opened so far: each has its directory
 }
@@ -261,10 +264,19 @@ func (r *run) passed(base *backup.Base) {
 	}
 }
 
+// note counts a note of a gap that explains a hole, once.
+func (r *run) note(g backup.GapName) {
+	if !slices.Contains(r.notes, g) {
+		r.notes = append(r.notes, g)
+		r.proof.Holes = len(r.notes)
+	}
+}
+
 // removed reports whether the log that is missing is known to be: by the note of a gap, or of what retention removed.
 func (r *run) removed(e *backup.UnreachableError) bool {
 	for _, g := range r.catalog.Gaps {
 		if g.After < e.Breaks && e.Breaks < g.Until {
+			r.note(g)
 			return true
 		}
 	}

@@ -188,7 +188,7 @@ func TestRun_gap(t *testing.T) {
 		t.Errorf("no note tells of the gap: got %+v", p.Damaged)
 	}
 	s.notes(last.Index-3, last.Index-1)
-	if p, err := s.prove(s.options()); err != nil || len(p.Damaged) > 0 {
+	if p, err := s.prove(s.options()); err != nil || len(p.Damaged) > 0 || p.Holes != 1 {
 		t.Errorf("a note tells of it: got %+v, %v", p, err)
 	}
 }

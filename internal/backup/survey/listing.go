@@ -44,6 +44,7 @@ func (l *listing) add(found *prove.Proof, last backup.Hash) {
 	l.before.Left += found.Left
 	l.before.Apart += found.Apart
 	l.before.Unknown += found.Unknown
+	l.before.Holes += found.Holes
 	l.before.Add(errors.Join(found.Damaged...))
 }
 
@@ -54,6 +55,7 @@ func (l *listing) complete(found *prove.Proof) *prove.Proof {
 	found.Left += l.before.Left
 	found.Apart += l.before.Apart
 	found.Unknown += l.before.Unknown
+	found.Holes += l.before.Holes
 	damaged := found.Damaged
 	found.Damaged = slices.Clip(l.before.Damaged)
 	found.Add(errors.Join(damaged...))
