@@ -38,6 +38,7 @@ type Catalog struct {
 	// links are claims of names that were compared with what the objects hold: whether the segment goes through the state.
 	links    map[linked]bool
 	chosen   bool          // History made it: all is of one history
+	to       Point         // the state with which that ends
 	proved   map[Hash]bool // bases that are of it by their names
 	overlaps int           // at which History searched, or would have
 }

@@ -61,12 +61,15 @@ func (t *tracing) take(i int) {
 // go through the state as far as names tell.
 func (t *tracing) back(at Point) {
 	i, found := t.joints.ends[at]
-	if !found {
-		t.within(at)
-		return
+	any := false
+	for ; found && i >= 0; i = t.joints.same[i] {
+		if !t.joints.without(t.Segments[i].Hash) {
+			t.take(i)
+			any = true
+		}
 	}
-	for ; i >= 0; i = t.joints.same[i] {
-		t.take(i)
+	if !any {
+		t.within(at)
 	}
 }
 
@@ -80,10 +83,26 @@ func (t *tracing) within(at Point) {
 		if t.overlaps > mostOverlaps || s.First > at.Index {
 			break
 		}
-		if !t.taken[i] && at.Index < s.End.Index && s.End.Index < t.end.Index && s.Epoch <= t.epoch {
+		if !t.taken[i] && !t.joints.without(s.Hash) && at.Index < s.End.Index && s.End.Index < t.end.Index &&
+			s.Epoch <= t.epoch {
 			t.take(i)
 		}
 	}
+}
+
+func (c *Catalog) tracing(j *joints, end Point, epoch uint64) *tracing {
+	return &tracing{Catalog: c, joints: j, end: end, epoch: epoch, taken: make([]bool, len(c.Segments)),
+		points: map[Point]bool{end: true}, roads: []Point{end}}
+}
+
+// trace takes all that leads to the end, and returns which segments it took.
+func (t *tracing) trace() []bool {
+	for len(t.roads) > 0 {
+		at := t.roads[0]
+		t.roads = t.roads[1:]
+		t.back(at)
+	}
+	return t.taken
 }
 
 // History returns what the catalog has of the history that leads to a state: its bases and segments, and notes. The state is
@@ -95,15 +114,10 @@ func (c *Catalog) History(end Point) (*Catalog, error) {
 		return nil, fmt.Errorf("no object of cluster %v ends with the state %s: `quorate backup list` shows those with which "+
 			"histories end", c.Cluster, PointName(end))
 	}
-	t := &tracing{Catalog: c, joints: j, end: end, epoch: epoch, taken: make([]bool, len(c.Segments)),
-		points: map[Point]bool{end: true}, roads: []Point{end}}
-	for len(t.roads) > 0 {
-		at := t.roads[0]
-		t.roads = t.roads[1:]
-		t.back(at)
-	}
+	t := c.tracing(j, end, epoch)
+	t.trace()
 	of := &Catalog{Cluster: c.Cluster, Gaps: c.Gaps, Kept: c.Kept, Foreign: c.Foreign, Cut: c.Cut, links: c.links, chosen: true,
-		proved: map[Hash]bool{}, overlaps: t.overlaps}
+		to: end, proved: map[Hash]bool{}, overlaps: t.overlaps}
 	for i := range c.Segments {
 		if t.taken[i] {
 			of.Segments = append(of.Segments, c.Segments[i])

@@ -15,7 +15,7 @@ import (
 
 // round is what is known of the place in one round.
 type round struct {
-	begun  map[uint64]bool // operations that the caller has taken
+	begun  map[uint64]bool // operations that the caller has taken, and that have not ended
 	newest consensus.Index
 	known  []kv.BackupBase
 	report Report

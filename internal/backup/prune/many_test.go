@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/prune"
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -70,5 +71,44 @@ func TestPruner_floods(t *testing.T) {
 	endless := &flood{name: func(n int) string { return fmt.Sprintf("base/%016x/%012d", cluster, n) }}
 	if r, _ := endless.round(t, prune.New(c), 10*prune.MaxPages, 1); !r.Refused || !strings.Contains(r.Why, "more objects") {
 		t.Errorf("a list without end: %+v", r)
+	}
+}
+
+// Ensure that a round holds no more however many segments it removes.
+func TestPruner_manyRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.ship(0, 40)
+	p, pages, removed := prune.New(config), 0, 0
+	var first, now runtime.MemStats
+	p.Begin(w.now, 40)
+	for op, due := p.TakeOne(); due; op, due = p.TakeOne() {
+		o := prune.Outcome{}
+		switch n := (backup.SegmentName{Cluster: cluster, First: 1, End: backup.Point{Index: 1}}); {
+		case op.Kind == prune.List && strings.HasPrefix(op.Name, backup.LogPrefix+"0000000000abcdef/0000000000000000") && pages < 100:
+			for i := range 1000 {
+				n.End.Sum = uint64(pages*1000 + i)
+				o.Listed = append(o.Listed, prune.Listed{Name: n.String(), Size: 1, Time: begun})
+			}
+			if pages++; pages == 5 {
+				runtime.GC()
+				runtime.ReadMemStats(&first)
+			}
+			o.More = pages < 100
+		case op.Kind == prune.Delete && strings.HasPrefix(op.Name, backup.LogPrefix):
+			removed++
+		default:
+			o = fetch.Prune(t.Context(), w.place, &op)
+		}
+		if pages == 100 && now.NumGC == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+		}
+		p.Done(op.ID, o)
+	}
+	if r := p.Report(); !r.Done || removed < 100_000 {
+		t.Fatalf("%d removed, %+v", removed, r)
+	}
+	if now.HeapAlloc > first.HeapAlloc+512<<10 {
+		t.Errorf("100,000 segments were removed, and %d KiB more are held", (now.HeapAlloc-first.HeapAlloc)>>10)
 	}
 }

@@ -200,6 +200,7 @@ func (p *Pruner) Done(id uint64, o Outcome) {
 		return
 	}
 	delete(p.running, id)
+	delete(p.round.begun, id)
 	switch {
 	case p.stopped:
 	case o.Why != "":

@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		err = errors.Join(err, copies.drop())
 	}()
 	for {
-		plan, err := look.Plan(ctx)
+		plan, err := next(ctx, copies, look, &kept)
 		if err != nil && suspects.clear(look) {
 			continue // they may be what is needed
 		}
@@ -301,4 +301,82 @@ func (r *replaying) open(m *backup.Manifest) (err error) {
 	}
 	r.state.At, r.state.named = m.Head(), r.plan.Base.Point
 	return nil
+}
+
+// errClaims means that a segment claims to lead to a state that the replay of others has, by another way.
+var errClaims = errors.New("it claims to lead to a state to which other entries lead")
+
+// next returns the next plan of a search. Where only one history may be restored, and segments at the place do not agree about
+// the state with which the plan ends, the plan's line is replayed first, to where those end: names and sums of segments are
+// claims. kept is closed then.
+func next(ctx context.Context, copies *copies, look *history.Search, kept **State) (*backup.Plan, error) {
+	for {
+		plan, err := look.Plan(ctx)
+		if err != nil || !copies.OneHistory {
+			return plan, err
+		}
+		rivals, again, err := look.Rivals(ctx, plan)
+		if err == nil && !again && len(rivals) == 0 {
+			return plan, nil
+		}
+		if err == nil && !again {
+			if state := *kept; state != nil {
+				*kept, err = nil, state.Close()
+			}
+			if err == nil {
+				copies.wanted = true
+				err = decide(ctx, copies, look, plan, rivals)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(append(look.Found(), err)...)
+		}
+	}
+}
+
+// decide finds out by a replay whether the line of a plan or its rivals are to be believed, and leaves the others out of the
+// search. A backup.HistoriesError says that this cannot be told: the line leads to other states than its rivals.
+func decide(
+	ctx context.Context, copies *copies, look *history.Search, plan *backup.Plan, rivals []history.Rival,
+) error {
+	until := plan.End.Index
+	for i := range rivals {
+		until = max(until, rivals[i].Segment.End.Index)
+	}
+	line := plan.Further(until)
+	state, err := run(ctx, copies, line, nil)
+	if state != nil {
+		if closing := state.Close(); closing != nil {
+			return errors.Join(err, closing)
+		}
+	}
+	object := (*objectError)(nil)
+	switch {
+	case err == nil:
+	case !errors.As(err, &object) || Later(err) || ctx.Err() != nil:
+		return err
+	default:
+		if link, found := line.LinkOf(object.without); found && errors.Is(err, ErrOtherHistory) {
+			look.Catalog.Note(&link, false)
+		} else {
+			look.Leave(object.without, err)
+		}
+		return nil
+	}
+	left := false
+	for i := range rivals {
+		agrees, err := look.Agrees(ctx, line, &rivals[i])
+		if err != nil {
+			return err
+		}
+		if name := rivals[i].Segment; agrees {
+			left = true
+			look.Leave(name.Hash, &fetch.DamageError{Name: name.String(), Err: errClaims})
+		}
+	}
+	if left {
+		return nil
+	}
+	return &backup.HistoriesError{Target: plan.Target,
+		Ends: []backup.Head{plan.Segments[len(plan.Segments)-1].Head(), rivals[0].Segment.Head()}}
 }
