@@ -92,7 +92,7 @@ func (t *Table) answerError(err error) ([]byte, error) {
 	if _, ok := status.FromError(err); ok {
 		return nil, err
 	}
-	return nil, status.Error(codes.Unknown, err.Error())
+	return nil, status.FromContextError(err).Err() // else of code Unknown
 }
 
 // Answer answers a request that came from another process; known is false for one that is not in the table.
