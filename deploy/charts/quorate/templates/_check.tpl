@@ -39,12 +39,19 @@
 {{- $faults = append $faults "auth.rbac: without create everybody may call the cluster; say so by allowNoneAuthentication: true" -}}
 {{- end -}}
 {{- if $v.pdb.create -}}
-{{- if and (regexMatch "^[0-9]+$" (toString $v.pdb.minAvailable)) (lt (int $v.pdb.minAvailable) $quorum) (gt $count 1) -}}
+{{- $min := include "quorate.share" (dict "of" $v.pdb.minAvailable "count" $count) -}}
+{{- if and $min (lt (int $min) $quorum) (gt $count 1) -}}
 {{- $faults = append $faults (printf "pdb.minAvailable: %v of %d members are no majority; give at least %d, or leave it empty" $v.pdb.minAvailable $count $quorum) -}}
 {{- end -}}
-{{- if and (regexMatch "^[0-9]+$" (toString $v.pdb.maxUnavailable)) (gt (int $v.pdb.maxUnavailable) (max 1 (sub $count $quorum | int))) -}}
-{{- $faults = append $faults (printf "pdb.maxUnavailable: without %v of %d members there is no majority; give at most %d, or leave it empty" $v.pdb.maxUnavailable $count (max 1 (sub $count $quorum | int))) -}}
+{{- $spare := max 1 (sub $count $quorum | int) -}}
+{{- $max := include "quorate.share" (dict "of" $v.pdb.maxUnavailable "count" $count) -}}
+{{- if and $max (gt (int $max) $spare) -}}
+{{- $faults = append $faults (printf "pdb.maxUnavailable: without %v of %d members there is no majority; give at most %d, or leave it empty" $v.pdb.maxUnavailable $count $spare) -}}
 {{- end -}}
+{{- end -}}
+{{- $apart := include "quorate.share" (dict "of" (dig "rollingUpdate" "maxUnavailable" "" $v.updateStrategy) "count" $count) -}}
+{{- if and $apart (gt (int $apart) 1) -}}
+{{- $faults = append $faults (printf "updateStrategy.rollingUpdate.maxUnavailable: with %v an update may stop %s of %d members at once; leave it at 1" $v.updateStrategy.rollingUpdate.maxUnavailable $apart $count) -}}
 {{- end -}}
 {{- if and $v.backup.enabled (not $v.backup.url) -}}
 {{- $faults = append $faults "backup.url: say where the backup goes, such as s3://BUCKET/PREFIX" -}}
@@ -73,10 +80,16 @@
 {{- end -}}
 {{- $containers := dig "spec" "template" "spec" "containers" list $running -}}
 {{- $peer := include "quorate.tls" (dict "root" . "side" "peer") | fromJson -}}
+{{- $urls := include "quorate.peerURLs" . -}}
 {{- range $containers -}}
 {{- range .env -}}
-{{- if and (eq .name "ETCD_INITIAL_ADVERTISE_PEER_URLS") .value (ne (index (splitList "://" .value) 0) $peer.scheme) -}}
-{{- $faults = append $faults (printf "auth.peer.secureTransport: members that run talk %s, and would not understand those that talk %s; install another release with it, and move the data there by a backup or a mirror" (index (splitList "://" .value) 0) $peer.scheme) -}}
+{{- if and (eq .name "ETCD_INITIAL_ADVERTISE_PEER_URLS") .value -}}
+{{- $has := regexReplaceAll "[$][(][^)]*[)]" .value "{}" -}}
+{{- if ne (index (splitList "://" $has) 0) $peer.scheme -}}
+{{- $faults = append $faults (printf "auth.peer.secureTransport: members that run talk %s, and would not understand those that talk %s; install another release with it, and move the data there by a backup or a mirror" (index (splitList "://" $has) 0) $peer.scheme) -}}
+{{- else if ne $has $urls -}}
+{{- $faults = append $faults (printf "clusterDomain, containerPorts.peer: members that run are reached by other members at %s, and these values say %s, which no other member knows; give the values again that the release has" $has $urls) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

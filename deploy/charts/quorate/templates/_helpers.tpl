@@ -179,6 +179,16 @@ JSON with secure, auto, auth (certificates are demanded), secret, cert, key, ca.
 {{- join "," $list -}}
 {{- end -}}
 
+{{/* How many of "count" members a number or a percentage "of" means, rounded up as Kubernetes does for budgets; empty if it is neither. */}}
+{{- define "quorate.share" -}}
+{{- $of := toString .of -}}
+{{- if regexMatch "^[0-9]+$" $of -}}
+{{- $of -}}
+{{- else if regexMatch "^[0-9]+%$" $of -}}
+{{- div (add (mul (trimSuffix "%" $of | int) .count) 99) 100 -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The URL of members for each other, with {} in the place of the name, as `quorate member scale` takes it. */}}
 {{- define "quorate.peerURLs" -}}
 {{- $tls := include "quorate.tls" (dict "root" . "side" "peer") | fromJson -}}
