@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -183,5 +184,5 @@ func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return text[:most] + " …"
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }

@@ -83,12 +83,3 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	return ctrl.Result{RequeueAfter: max(decide.Pause(action), 200*time.Millisecond)}, nil
 }
-
-// tell makes an event of an action.
-func (r *Clusters) tell(c *v1alpha1.QuorateCluster, a decide.Action, err error) {
-	if err != nil {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, "Failed", string(a.Kind), "%s: %s", a, err)
-		return
-	}
-	r.Events.Eventf(c, nil, corev1.EventTypeNormal, string(a.Kind), string(a.Kind), "%s", a)
-}

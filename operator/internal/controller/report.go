@@ -66,7 +66,11 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
 		return nil
 	}
-	return r.Status().Update(ctx, c)
+	if err := r.Status().Update(ctx, c); err != nil {
+		return err
+	}
+	r.tellAvailable(c, before)
+	return nil
 }
 
 // steady is how long a status stays as it is where only numbers in sentences have changed, such as for how long a member is
