@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,9 @@ func kubectlQuorate(ctx context.Context, c *cluster) error {
 	secrets, names := []string{c.rootSecret}, []string{}
 	for _, p := range pods {
 		names = append(names, p.Name)
-		secrets = append(secrets, p.Name+"-tls")
+		if name := p.Labels["quorate.io/cluster"]; name != "" && !slices.Contains(secrets, name+"-ca") {
+			secrets = append(secrets, name+"-ca") // of the operator's
+		}
 	}
 	person, err := c.account(ctx, "person", []rbacv1.PolicyRule{
 		{APIGroups: []string{"quorate.io"}, Resources: []string{"quorateclusters"}, Verbs: []string{"get"}},

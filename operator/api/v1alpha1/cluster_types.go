@@ -36,6 +36,8 @@ type QuorateClusterList struct {
 
 // QuorateClusterSpec is how a cluster shall be.
 // +kubebuilder:validation:XValidation:rule="has(self.restore) == has(oldSelf.restore) && (!has(self.restore) || self.restore == oldSelf.restore)",message="restore is read when the cluster is founded: make another QuorateCluster"
+// +kubebuilder:validation:XValidation:rule="has(self.claims) || !has(self.backup) || !self.backup.place.startsWith('file://')",message="a directory as a place is in one of spec.claims: file:///mnt/claims/NAME/DIRECTORY"
+// +kubebuilder:validation:XValidation:rule="has(self.claims) || !has(self.restore) || !self.restore.place.startsWith('file://')",message="a directory as a place is in one of spec.claims: file:///mnt/claims/NAME/DIRECTORY"
 // +kubebuilder:validation:XValidation:rule="self.storage.className == oldSelf.storage.className",message="the class of claims does not change: make another QuorateCluster and use `quorate mirror`"
 // +kubebuilder:validation:XValidation:rule="self.tls.mode == oldSelf.tls.mode",message="tls.mode does not change while the cluster lives: URLs of members have http or https"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.storage.size)).compareTo(quantity(string(oldSelf.storage.size))) >= 0",message="claims do not shrink"
@@ -109,6 +111,44 @@ type QuorateClusterSpec struct {
 	NodeSelector      map[string]string           `json:"nodeSelector,omitempty"`
 	Tolerations       []corev1.Toleration         `json:"tolerations,omitempty"`
 	PriorityClassName string                      `json:"priorityClassName,omitempty"`
+
+	// Secrets are Secrets of the namespace, whose keys are files below /etc/quorate/secrets/NAME in members, and in the pods
+	// that restore and recover: authorities and credentials of places for backups, keys of disks, keys of tokens. Members
+	// that shall read another content are restarted by you.
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Secrets []string `json:"secrets,omitempty"`
+	// Claims are claims of the namespace that all members can mount at once, below /mnt/claims/NAME: directories as places of
+	// backups, file:///mnt/claims/NAME/DIRECTORY.
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	Claims []string `json:"claims,omitempty"`
+
+	// PodLabels and PodAnnotations are further ones of pods. The operator's own win.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('quorate.io/') && !k.startsWith('app.kubernetes.io/'))",message="labels of quorate.io and app.kubernetes.io are the operator's"
+	PodLabels map[string]string `json:"podLabels,omitempty"`
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('quorate.io/'))",message="annotations of quorate.io are the operator's"
+	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
+	// PodAntiAffinity: with Required no two members are on one node, and one that no node is left for waits. With Preferred
+	// they may be, if their claims allow it.
+	// +kubebuilder:validation:Enum=Preferred;Required
+	// +kubebuilder:default=Preferred
+	PodAntiAffinity string `json:"podAntiAffinity,omitempty"`
+	// PodSecurityContext takes the place of the operator's, which runs members as user and group 65532. An empty one leaves
+	// that to the platform, as OpenShift wants it.
+	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
+	// ServiceAccountName is the account of pods. They get no token of it from Kubernetes.
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// ImagePullPolicy is that of all containers; empty: that of Kubernetes.
+	// +kubebuilder:validation:Enum="";Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
 	// IPFamily is the family of the pods' addresses.
 	// +kubebuilder:validation:Enum=IPv4;IPv6

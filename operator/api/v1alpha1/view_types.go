@@ -95,4 +95,13 @@ type RestoreFrom struct {
 	// Cluster is the id of the cluster whose backup it is, if the place has several.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,16}$`
 	Cluster string `json:"cluster,omitempty"`
+	// History takes only the history that ends with this state, ENTRY:SUM, if the place has several: the restore's refusal
+	// names each.
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,20}:[0-9a-f]{1,64}$`
+	History string `json:"history,omitempty"`
+	// IdentitySecret has the secret keys of age that open an encrypted backup, under the key "identity". The founder that
+	// restores reads it, and no member does.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	IdentitySecret string `json:"identitySecret,omitempty"`
 }

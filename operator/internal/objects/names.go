@@ -53,6 +53,11 @@ const (
 	mountOther = "/var/lib/survivors" // of the pod of a recovery: a folder for each other survivor
 	volumeTLS  = "tls"
 	mountTLS   = "/etc/quorate/tls"
+
+	volumeIdentity = "identity" // secret keys of an encrypted backup, for the founder that restores it
+	mountIdentity  = "/etc/quorate/identity"
+	mountSecrets   = "/etc/quorate/secrets" // a folder for each of spec.secrets
+	mountClaims    = "/mnt/claims"          // a folder for each of spec.claims
 )
 
 // Modes of TLS.

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +33,13 @@ func Template(c *v1alpha1.QuorateCluster) string {
 		place = c.Spec.Backup.Place
 	}
 	s := &c.Spec
-	return hash([]any{layout, Image(c), s.ImagePullSecrets, s.TLS.SecretName, s.TLS.VerifyClients, place, s.Args, s.Env,
+	parts := []any{layout, Image(c), s.ImagePullSecrets, s.TLS.SecretName, s.TLS.VerifyClients, place, s.Args, s.Env,
 		s.Resources,
-		s.NodeSelector, s.Tolerations, s.PriorityClassName, s.IPFamily})
+		s.NodeSelector, s.Tolerations, s.PriorityClassName, s.IPFamily}
+	if more := shapeOf(s); !reflect.DeepEqual(more, shape{}) {
+		parts = append(parts, more) // fields that came later restart no member that has none of them
+	}
+	return hash(parts)
 }
 
 // Pod of a member. With founders it may found the cluster, and is one of them; without, it asks the others that are known
@@ -46,6 +51,7 @@ func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []str
 	container.Ports = []corev1.ContainerPort{{Name: "client", ContainerPort: PortClient}, {Name: "peer",
 		ContainerPort: PortPeer},
 		{Name: "metrics", ContainerPort: PortMetrics}}
+	apart(c, pod)
 	container.LivenessProbe = probe("/livez", 10, 6)
 	container.ReadinessProbe = probe("/readyz", 2, 2)
 	if zone != "" {
@@ -57,7 +63,7 @@ func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []str
 	if len(founders) > 0 {
 		pod.Annotations[AnnotationFounding] = "true"
 		if c.Spec.Restore != nil {
-			pod.Spec.InitContainers = []corev1.Container{restore(c, container, member)}
+			pod.Spec.InitContainers = []corev1.Container{restore(c, pod, member)}
 		}
 	}
 	return pod
@@ -65,17 +71,22 @@ func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []str
 
 func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: Meta(c, name)}
+	for key, value := range c.Spec.PodLabels {
+		if _, own := pod.Labels[key]; !own {
+			pod.Labels[key] = value
+		}
+	}
 	pod.Labels[LabelMember], pod.Labels[LabelPurpose] = member, purpose
-	pod.Annotations = map[string]string{}
+	pod.Annotations = clone(c.Spec.PodAnnotations)
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
 	pod.Spec = corev1.PodSpec{
 		Hostname: member, Subdomain: MembersService(c), ImagePullSecrets: c.Spec.ImagePullSecrets,
 		NodeSelector: clone(c.Spec.NodeSelector), Tolerations: c.Spec.Tolerations, PriorityClassName: c.Spec.PriorityClassName,
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 		TerminationGracePeriodSeconds: ptr.To(int64(60)),
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To(int64(65532)),
-			RunAsGroup: ptr.To(int64(65532)), FSGroup: ptr.To(int64(65532)),
-			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		SecurityContext:               securityContext(c), ServiceAccountName: c.Spec.ServiceAccountName,
 		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100,
 				PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
@@ -84,7 +95,7 @@ func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod 
 		Volumes: []corev1.Volume{{Name: volumeData, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: member}}}},
 		Containers: []corev1.Container{{
-			Name: "quorate", Image: Image(c), Resources: c.Spec.Resources,
+			Name: "quorate", Image: Image(c), ImagePullPolicy: c.Spec.ImagePullPolicy, Resources: c.Spec.Resources,
 			Env: append([]corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
 				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}}}, c.Spec.Env...),
 			VolumeMounts:             []corev1.VolumeMount{{Name: volumeData, MountPath: mountData}},
@@ -95,11 +106,11 @@ func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod 
 		}},
 	}
 	if c.Spec.TLS.Mode != TLSNone {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: TLSSecretOf(c, member), DefaultMode: ptr.To(int32(0o440))}}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume(volumeTLS, TLSSecretOf(c, member)))
 		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts,
 			corev1.VolumeMount{Name: volumeTLS, MountPath: mountTLS, ReadOnly: true})
 	}
+	mount(c, pod)
 	return pod
 }
 
@@ -163,9 +174,9 @@ func membership(c *v1alpha1.QuorateCluster, founders, others []string) []string 
 }
 
 // restore makes the founder's directory from a continuous backup. It is not asked for again once the directory is there.
-func restore(c *v1alpha1.QuorateCluster, member *corev1.Container, name string) corev1.Container {
+func restore(c *v1alpha1.QuorateCluster, pod *corev1.Pod, name string) corev1.Container {
 	from := c.Spec.Restore
-	init := *member.DeepCopy()
+	init := *pod.Spec.Containers[0].DeepCopy()
 	init.Name, init.Ports, init.LivenessProbe, init.ReadinessProbe = "restore", nil, nil, nil
 	init.Args = []string{"restore", "--skip-existing", "--from=" + from.Place, "--at=" + from.At, "--data-dir=" + dataDir,
 		"--name=" + name,
@@ -174,6 +185,16 @@ func restore(c *v1alpha1.QuorateCluster, member *corev1.Container, name string) 
 	if from.Cluster != "" {
 		init.Args = append(init.Args, "--cluster="+from.Cluster)
 	}
+	if from.History != "" {
+		init.Args = append(init.Args, "--history="+from.History)
+	}
+	if from.IdentitySecret != "" {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume(volumeIdentity, from.IdentitySecret))
+		init.VolumeMounts = append(init.VolumeMounts, corev1.VolumeMount{Name: volumeIdentity, MountPath: mountIdentity,
+			ReadOnly: true})
+		init.Args = append(init.Args, "--identity="+mountIdentity+"/identity")
+	}
+	init.Args = append(init.Args, encryption(c)...)
 	return init
 }
 

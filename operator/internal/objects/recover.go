@@ -40,6 +40,7 @@ func RecoverPod(c *v1alpha1.QuorateCluster, r *Recovery) *corev1.Pod {
 		container.Args = append(container.Args, "--peer-cert-file="+mountTLS+"/tls.crt", "--peer-key-file="+mountTLS+"/tls.key",
 			"--peer-trusted-ca-file="+mountTLS+"/ca.crt")
 	}
+	container.Args = append(container.Args, encryption(c)...)
 	return pod
 }
 

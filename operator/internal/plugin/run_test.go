@@ -54,6 +54,11 @@ func secure(p *corev1.Pod) {
 // name.
 func secured(t *testing.T, names ...string) *world {
 	t.Helper()
+	return encrypted(t, tls.RequireAndVerifyClientCert, names...)
+}
+
+func encrypted(t *testing.T, asks tls.ClientAuthType, names ...string) *world {
+	t.Helper()
 	w := newWorld(t)
 	authority, certificate, key := issue(t, names...)
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
@@ -63,7 +68,7 @@ func secured(t *testing.T, names ...string) *world {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(authority))
 	member := &fakeMember{name: "db-1", password: "secret"}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: asks}
 	w.pod("db", "other-0", (&fakeMember{name: "other-0"}).start(t, nil))
 	w.pod("db", "db-1", member.start(t, config), secure)
 	w.secret("db-1-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
@@ -91,6 +96,29 @@ func TestRun_secured(t *testing.T) {
 		if code, said := w.run(t, line); code != command.StatusRefused || !strings.Contains(said, want) {
 			t.Errorf("%s: status %d: %s", line, code, said)
 		}
+	}
+}
+
+// Ensure that the authority of an operator's cluster is enough: no Secret of a member is read, whose name changes with each
+// replacement; and that the member's own is, where it asks for a certificate.
+func TestRun_builtIn(t *testing.T) {
+	w := encrypted(t, tls.NoClientCert, "db-1.db-members.db.svc")
+	resource := w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"].(map[string]any)
+	encrypts := map[string]any{"mode": "BuiltIn"}
+	resource["spec"].(map[string]any)["tls"] = encrypts
+	if code, said := w.run(t, "db get a"); code != command.StatusRefused || !strings.Contains(said, "read the Secret db-ca") {
+		t.Errorf("without the Secret: status %d: %s", code, said)
+	}
+	const own = "/api/v1/namespaces/db/secrets/db-1-tls"
+	member := w.answers[own].(corev1.Secret)
+	w.secret("db-ca", map[string]string{"ca.crt": string(member.Data["ca.crt"])})
+	delete(w.answers, own)
+	if code, said := w.run(t, "db get a"); code != 0 || !strings.Contains(said, "of db-1") {
+		t.Errorf("with the authority alone: status %d: %s", code, said)
+	}
+	encrypts["verifyClients"] = true
+	if code, said := w.run(t, "db get a"); code != command.StatusRefused || !strings.Contains(said, "read the Secret db-1-tls") {
+		t.Errorf("where members ask for certificates: status %d: %s", code, said)
 	}
 }
 
