@@ -74,6 +74,10 @@ type QuorateRestoreSpec struct {
 	// Like is a cluster of the namespace whose spec the new one gets, but for its backup, exposure, recovery and restore.
 	// +kubebuilder:validation:MinLength=1
 	Like string `json:"like"`
+	// RootPasswordSecret has the password that root had then, under the key "password", where the one of like has another
+	// one now. The new cluster goes on with it.
+	// +kubebuilder:validation:MaxLength=253
+	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"`
 }
 
 // QuorateRestoreStatus is how far a restore is.
@@ -95,4 +99,11 @@ type RestoreFrom struct {
 	// Cluster is the id of the cluster whose backup it is, if the place has several.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,16}$`
 	Cluster string `json:"cluster,omitempty"`
+	// IdentitySecret has a secret key of age under the key "identity", which opens an encrypted backup.
+	// +kubebuilder:validation:MaxLength=253
+	IdentitySecret string `json:"identitySecret,omitempty"`
+	// History is ENTRY:SUM, if the place has several histories of the cluster: as a refusal and `quorate backup list` name
+	// them.
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,20}:[0-9a-f]{1,64}$`
+	History string `json:"history,omitempty"`
 }

@@ -53,6 +53,9 @@ const (
 	mountOther = "/var/lib/survivors" // of the pod of a recovery: a folder for each other survivor
 	volumeTLS  = "tls"
 	mountTLS   = "/etc/quorate/tls"
+	// of the key that opens the backup which the founder restores
+	volumeIdentity = "identity"
+	mountIdentity  = "/etc/quorate/identity"
 )
 
 // Modes of TLS.

@@ -58,6 +58,11 @@ func Pod(c *v1alpha1.QuorateCluster, member, zone string, founders, others []str
 		pod.Annotations[AnnotationFounding] = "true"
 		if c.Spec.Restore != nil {
 			pod.Spec.InitContainers = []corev1.Container{restore(c, container, member)}
+			if secret := c.Spec.Restore.IdentitySecret; secret != "" {
+				source := &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To(int32(0o440))}
+				pod.Spec.Volumes = append(pod.Spec.Volumes,
+					corev1.Volume{Name: volumeIdentity, VolumeSource: corev1.VolumeSource{Secret: source}})
+			}
 		}
 	}
 	return pod
@@ -173,6 +178,14 @@ func restore(c *v1alpha1.QuorateCluster, member *corev1.Container, name string) 
 		"--initial-advertise-peer-urls=" + PeerURL(c, name)}
 	if from.Cluster != "" {
 		init.Args = append(init.Args, "--cluster="+from.Cluster)
+	}
+	if from.History != "" {
+		init.Args = append(init.Args, "--history="+from.History)
+	}
+	if from.IdentitySecret != "" {
+		init.Args = append(init.Args, "--identity="+mountIdentity+"/identity")
+		init.VolumeMounts = append(init.VolumeMounts, corev1.VolumeMount{Name: volumeIdentity, MountPath: mountIdentity,
+			ReadOnly: true})
 	}
 	return init
 }
