@@ -62,6 +62,8 @@ type wanted struct {
 	members              int
 	version, size, class string
 	tls, host, auth      string
+	memory               string // of each member
+	more                 string // further lines of the spec
 }
 
 // A cluster is Quorate's, in a namespace of its own.

@@ -29,6 +29,7 @@ type groundOptions struct {
 	images                       node.Images
 	helmPath, charts             string // for the scenarios of charts; empty if there is none
 	plugin                       string // kubectl-quorate; the same
+	gateway                      string // versitygw; the same
 }
 
 // A ground is a control plane with three nodes.
@@ -44,6 +45,7 @@ type ground struct {
 	helmPath  string
 	charts    string
 	plugin    string
+	places    *places
 
 	operatorInstalled bool
 }
@@ -60,7 +62,7 @@ func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	}
 	g.plane, err = plane.Start(ctx, plane.Options{Directory: filepath.Join(o.directory, "plane"), Binaries: o.binaries,
 		Quorate: o.quorate,
-		Members: o.members, Address: net.Address})
+		Members: o.members, Address: net.Address, Audited: operatorSpace})
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +83,7 @@ func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	if err := services.ServeDNS(net.Address, table); err != nil {
 		return nil, err
 	}
+	g.places = &places{binary: o.gateway, directory: filepath.Join(o.directory, "s3"), host: net.Address}
 	go services.Proxy(ctx, table)
 	go claims.Run(ctx, client, g.root, g.say)
 	if err := resolve(o.directory, net.Address); err != nil {
@@ -169,6 +172,7 @@ func (g *ground) stop() {
 		n.Kill()
 	}
 	g.cancel()
+	g.places.stop()
 	g.plane.Stop()
 }
 

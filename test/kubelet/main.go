@@ -59,6 +59,7 @@ func run() error {
 	helm := flag.String("helm", "", "binary of Helm, for the scenarios of charts")
 	charts := flag.String("charts", "", "directory of the charts, for the same")
 	plugin := flag.String("plugin", "", "binary of kubectl-quorate, for the scenario of that")
+	gateway := flag.String("s3", "", "binary of versitygw, a server of S3, for the scenarios of backups")
 	away := flag.Duration("away", time.Minute, "how long the API server is away in the scenario of that")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.Var(extra, "image", "NAME=PATH: what an image stands for; may be repeated")
@@ -101,7 +102,7 @@ func run() error {
 	}
 	began := time.Now()
 	ground, err := startGround(ctx, groundOptions{directory: *directory, binaries: *binaries, quorate: *quorate,
-		members: *members, images: table, helmPath: *helm, charts: *charts, plugin: *plugin})
+		members: *members, images: table, helmPath: *helm, charts: *charts, plugin: *plugin, gateway: *gateway})
 	if err != nil {
 		return err
 	}

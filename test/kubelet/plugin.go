@@ -94,8 +94,8 @@ func (c *cluster) runPlugin(ctx context.Context, kubeconfig string, words ...str
 
 // pluginName is by what kubectl quorate knows the cluster.
 func (c *cluster) pluginName() string {
-	if c.set() == "" {
-		return operatedName
+	if one, ok := c.subject.(operated); ok {
+		return one.named()
 	}
 	return c.set()
 }

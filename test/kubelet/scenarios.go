@@ -38,6 +38,7 @@ func scenarios(away time.Duration) []scenario {
 		{"lose a node for ever, with disks of the network", release, claims.Network, chartOutOfService},
 		{"rotate certificates, then their authority", chart{tls: true}, claims.Local, chartRotate},
 		{"kubectl quorate", chart{users: true}, claims.Local, kubectlQuorate},
+		{"back up, lose the shipping member's node, restore to another release", chart{users: true}, claims.Local, chartBackup},
 	}...)
 	for _, version := range formerVersions {
 		all = append(all, scenario{"take over etcd " + version + ", and go back", former{version}, claims.Local, takeOver})
@@ -52,6 +53,9 @@ func scenarios(away time.Duration) []scenario {
 		{"lose two of three nodes for ever, and consent", custom, claims.Local, loseQuorum},
 		{"rotate certificates", operated{tls: true}, claims.Local, operatedRotate},
 		{"kubectl quorate", operated{tls: true, users: true}, claims.Local, kubectlQuorate},
+		{"back up, lose the shipping member's node, restore to another cluster", operated{tls: true, users: true}, claims.Local,
+			operatedBackup},
+		{"kill the operator at every step of a restore", custom, claims.Local, killInRestore},
 		{"kill the operator again and again", custom, claims.Local, killOperator},
 		{"kill the operator at every step", custom, claims.Local, killAtSteps},
 		{"two operators that both act", custom, claims.Local, twoOperators},
@@ -98,6 +102,11 @@ func perform(ctx context.Context, g *ground, away time.Duration, matches *regexp
 		rows = append(rows, r)
 	}
 	printTable(os.Stdout, rows)
+	if g.operatorInstalled {
+		if err := g.tellUnused(ctx, os.Stderr); err != nil {
+			return fmt.Errorf("the rights of the operator: %w", err)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -24,19 +24,27 @@ const (
 // made or deleted a pod or a claim. Meanwhile it has to bring the cluster to five members and back, and to replace one. The
 // lease of the dead one is deleted, so that the next one need not wait for its end.
 func killAtSteps(ctx context.Context, c *cluster) error {
+	return c.killWhile(ctx, fewestSteps, c.steps, func() error {
+		return errors.Join(operatedScale(ctx, c), operatedClaim(ctx, c), c.ready(ctx))
+	})
+}
+
+// killWhile kills the operator at each step while something is done. Too few steps are an error: they are not seen.
+func (c *cluster) killWhile(ctx context.Context, fewest int, steps func(context.Context) ([]string, error), do func() error,
+) error {
 	looking, stop := context.WithCancel(ctx)
-	steps := make(chan []string, 1)
+	seen := make(chan []string, 1)
 	failed := make(chan error, 1)
 	go func() {
-		killed, err := c.killAtEach(looking)
+		killed, err := c.killAtEach(looking, steps)
 		failed <- err
-		steps <- killed
+		seen <- killed
 	}()
-	err := errors.Join(operatedScale(ctx, c), operatedClaim(ctx, c), c.ready(ctx))
+	err := do()
 	stop()
 	err = errors.Join(err, <-failed)
-	killed := <-steps
-	if err == nil && len(killed) < fewestSteps {
+	killed := <-seen
+	if err == nil && len(killed) < fewest {
 		err = fmt.Errorf("only %d steps were seen: %s", len(killed), strings.Join(killed, "; "))
 	}
 	if err == nil {
@@ -46,11 +54,11 @@ func killAtSteps(ctx context.Context, c *cluster) error {
 }
 
 // killAtEach kills the operator at each new step until ctx ends, and returns the steps.
-func (c *cluster) killAtEach(ctx context.Context) ([]string, error) {
+func (c *cluster) killAtEach(ctx context.Context, steps func(context.Context) ([]string, error)) ([]string, error) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	var killed []string
-	before, err := c.steps(ctx)
+	before, err := steps(ctx)
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -58,7 +66,7 @@ func (c *cluster) killAtEach(ctx context.Context) ([]string, error) {
 		case <-ticker.C:
 		}
 		var now []string
-		if now, err = c.steps(ctx); err != nil {
+		if now, err = steps(ctx); err != nil {
 			break
 		}
 		fresh := slices.DeleteFunc(now, func(s string) bool { return slices.Contains(before, s) || slices.Contains(killed, s) })
@@ -76,7 +84,7 @@ func (c *cluster) killAtEach(ctx context.Context) ([]string, error) {
 
 // steps are what can be seen of what the operator does and has done.
 func (c *cluster) steps(ctx context.Context) ([]string, error) {
-	object, err := c.apply.client.Resource(quorateClusters).Namespace(c.namespace).Get(ctx, operatedName, metav1.GetOptions{})
+	object, err := c.object(ctx, quorateClusters, c.pluginName())
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +99,8 @@ func (c *cluster) steps(ctx context.Context) ([]string, error) {
 	for _, p := range pods {
 		all = append(all, stepOf("pod", p.ObjectMeta))
 	}
-	claims, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).List(ctx, metav1.ListOptions{})
+	own := metav1.ListOptions{LabelSelector: "quorate.io/cluster=" + c.pluginName()}
+	claims, err := c.plane.Client.CoreV1().PersistentVolumeClaims(c.namespace).List(ctx, own)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,11 +43,16 @@ func (statefulSet) judge(*cluster) error { return nil }
 
 func (statefulSet) String() string { return "StatefulSet" }
 
-// chart is deploy/charts/quorate, installed by Helm under the name quorate: with TLS for clients and members, and with
-// users, or without.
-type chart struct{ tls, users bool }
+// chart is deploy/charts/quorate, installed by Helm under the name chartName, unless it is given another one: with TLS for
+// clients and members, and with users, or without. The name has the chart's, so that it is that of the members, too.
+type chart struct {
+	tls, users bool
+	release    string
+}
 
 const chartName = "quorate"
+
+func (s chart) named() string { return cmp.Or(s.release, chartName) }
 
 func (chart) missing(g *ground) string { return g.helmMissing(chartName) }
 
@@ -58,7 +64,7 @@ func (s chart) install(ctx context.Context, c *cluster, class string) error {
 			return err
 		}
 	}
-	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc.cluster.local:2379", scheme, chartName, c.namespace)}
+	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc.cluster.local:2379", scheme, s.named(), c.namespace)}
 	if !s.users {
 		c.values = append(c.values, "auth.rbac.create=false")
 		return c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...)
@@ -71,8 +77,8 @@ func (s chart) install(ctx context.Context, c *cluster, class string) error {
 
 // chartValues are the arguments of an installation or an upgrade, with more values.
 func (c *cluster) chartValues(class string, more ...string) []string {
-	all := []string{chartName, c.charts + "/" + chartName, "-n", c.namespace, "--wait", "--timeout", "3m",
-		"--set", "image.tag=now,persistence.size=1Gi,extraFlags={--memory=192MiB}",
+	all := []string{c.set(), c.charts + "/" + chartName, "-n", c.namespace, "--wait", "--timeout", "3m",
+		"--set", "image.tag=now,persistence.size=1Gi,extraFlags={--memory=" + cmp.Or(c.wanted.memory, "192MiB") + "}",
 		"--set", "persistence.storageClass=" + class}
 	for _, value := range append(slices.Clone(c.values), more...) {
 		all = append(all, "--set", value)
@@ -82,19 +88,22 @@ func (c *cluster) chartValues(class string, more ...string) []string {
 
 func (chart) whole(ctx context.Context, c *cluster) error { return c.setWhole(ctx) }
 
-func (chart) selector() string {
-	return "app.kubernetes.io/instance=" + chartName + ",app.kubernetes.io/component=" + chartName
+func (s chart) selector() string {
+	return "app.kubernetes.io/instance=" + s.named() + ",app.kubernetes.io/component=" + chartName
 }
 
-func (chart) set() string { return chartName }
+func (s chart) set() string { return s.named() }
 
 func (chart) judge(*cluster) error { return nil }
 
 func (chart) String() string { return "chart" }
 
 // operated is a QuorateCluster, run by the operator of deploy/charts/quorate-operator: with an authority of the operator's, and
-// with users, or without.
-type operated struct{ tls, users bool }
+// with users, or without. Its name is operatedName, unless it is given another one.
+type operated struct {
+	tls, users bool
+	name       string
+}
 
 const (
 	operatorChart  = "quorate-operator"
@@ -114,7 +123,8 @@ spec:
   exposure: {hosts: [%s]}
 %s
   replaceAfter: 10s
-  args: [--memory=192MiB]
+  args: [--memory=%s]
+%s
 `
 )
 
@@ -133,12 +143,13 @@ func (s operated) install(ctx context.Context, c *cluster, class string) error {
 		c.operatorInstalled = true
 		c.apply.forget()
 	}
-	mode, scheme := "None", "http"
+	mode := "None"
 	if s.tls {
-		mode, scheme = "BuiltIn", "https"
+		mode = "BuiltIn"
 	}
-	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc:2379", scheme, operatedName, c.namespace)}
-	c.wanted = wanted{members: replicas, version: "now", size: "1Gi", class: class, tls: mode, host: "q.example.com"}
+	c.access.endpoints = []string{s.endpoint(c.namespace)}
+	c.wanted = wanted{members: replicas, version: "now", size: "1Gi", class: class, tls: mode, host: "q.example.com",
+		memory: "192MiB"}
 	if s.users {
 		c.wanted.auth = "  auth: {rootPasswordSecret: q-root}"
 	}
@@ -156,6 +167,15 @@ func (s operated) install(ctx context.Context, c *cluster, class string) error {
 	return nil
 }
 
+// endpoint is the URL of clients.
+func (s operated) endpoint(namespace string) string {
+	scheme := "http"
+	if s.tls {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s.%s.svc:2379", scheme, s.named(), namespace)
+}
+
 // installOperator installs the operator, with its CRDs, account and rights.
 func (c *cluster) installOperator(ctx context.Context, namespace string) error {
 	return c.helm(ctx, "install", operatorChart, c.charts+"/"+operatorChart, "-n", namespace, "--create-namespace", "--wait",
@@ -166,14 +186,29 @@ func (c *cluster) installOperator(ctx context.Context, namespace string) error {
 func (c *cluster) want(ctx context.Context, change func(*wanted)) error {
 	change(&c.wanted)
 	w := c.wanted
-	object := fmt.Sprintf(operatedObject, w.members, w.version, w.size, w.class, w.tls, w.host, w.auth)
+	object := fmt.Sprintf(operatedObject, w.members, w.version, w.size, w.class, w.tls, w.host, w.auth,
+		w.memory, w.more)
 	return c.apply.apply(ctx, c.namespace, object)
 }
 
-var quorateClusters = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quorateclusters"}
+// The resources of the operator.
+var (
+	quorateClusters = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quorateclusters"}
+	quorateBackups  = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quoratebackups"}
+	quorateRestores = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quoraterestores"}
+)
 
-func (operated) whole(ctx context.Context, c *cluster) error {
-	object, err := c.apply.client.Resource(quorateClusters).Namespace(c.namespace).Get(ctx, operatedName, metav1.GetOptions{})
+// object reads an object of the cluster's namespace.
+func (c *cluster) object(ctx context.Context, kind schema.GroupVersionResource, name string) (*unstructured.Unstructured,
+	error) {
+	return c.apply.client.Resource(kind).Namespace(c.namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// named is the name of the QuorateCluster.
+func (s operated) named() string { return cmp.Or(s.name, operatedName) }
+
+func (s operated) whole(ctx context.Context, c *cluster) error {
+	object, err := c.object(ctx, quorateClusters, s.named())
 	if err != nil {
 		return err
 	}
@@ -198,8 +233,8 @@ func (operated) whole(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-func (operated) selector() string {
-	return "quorate.io/cluster=" + operatedName + ",quorate.io/purpose=member"
+func (s operated) selector() string {
+	return "quorate.io/cluster=" + s.named() + ",quorate.io/purpose=member"
 }
 
 func (operated) set() string { return "" }

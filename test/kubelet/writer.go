@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -170,24 +171,31 @@ func lost(acked map[string]int64, present map[string]bool) (count int) {
 
 // present are the keys that the cluster has, with the value that they got.
 func (w *writer) present(ctx context.Context) (map[string]bool, error) {
-	client, err := w.access.connect()
+	pairs, err := w.access.written(ctx)
+	all := map[string]bool{}
+	for _, pair := range pairs {
+		all[string(pair.Key)] = string(pair.Value) == string(pair.Key)
+	}
+	return all, err
+}
+
+// written is all that a cluster has of what writers put.
+func (a access) written(ctx context.Context) (pairs []*mvccpb.KeyValue, err error) {
+	client, err := a.connect()
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	all := map[string]bool{}
-	return all, until(ctx, time.Minute, "the store can be read", func() error {
+	err = until(ctx, time.Minute, "the store can be read", func() error {
 		call, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		response, err := client.Get(call, writePath, clientv3.WithPrefix())
-		if err != nil {
-			return err
+		if err == nil {
+			pairs = response.Kvs
 		}
-		for _, kv := range response.Kvs {
-			all[string(kv.Key)] = string(kv.Value) == string(kv.Key)
-		}
-		return nil
+		return err
 	})
+	return pairs, err
 }
 
 // A row of the table.

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/durable"
@@ -80,8 +81,9 @@ func complete(options Options, identity wal.Identity, base *consensus.SnapshotMe
 // createRestored makes the data of a member from a restored store. It makes anew all parts that an interrupted attempt left.
 func createRestored(options Options, restored *Restored, identity wal.Identity, first consensus.Config) error {
 	if identity.Cluster != restored.Cluster || identity.Member != restored.Self {
-		return fmt.Errorf("datadir: %s was restored for member %v of cluster %v, not for %v of %v", options.Dir, restored.Self,
-			restored.Cluster, identity.Member, identity.Cluster)
+		return fmt.Errorf("datadir: %s was restored for member %v of cluster %v, not for %v of %v, which gets a newer state "+
+			"from the others: move it aside, take away what restores it before a start, and start this process with %s",
+			options.Dir, restored.Self, restored.Cluster, identity.Member, identity.Cluster, typed.Emptied)
 	}
 	if err := discardLog(options, restoredBase); err != nil {
 		return err

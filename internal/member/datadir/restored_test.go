@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/objects/objectstest"
+	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // valueBytes is the size of values that lie apart from their keys, in files of the base that no compaction replaces.
@@ -138,5 +140,28 @@ func TestRestoreStore_powerLossAtEveryOperation(t *testing.T) {
 	}
 	if whole < 3 || whole == len(lost) {
 		t.Errorf("%d of %d are whole", whole, len(lost))
+	}
+}
+
+// Ensure that a directory that was restored is told apart from an empty one where the member was reset meanwhile: the cluster has a
+// newer state, and nothing is put over the older one.
+func TestCreate_restoredForAnother(t *testing.T) {
+	place := objectstest.NewPlace(3, time.Now)
+	backuptest.Ship(t, place, []kv.Command{{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")}}})
+	o := datatest.OptionsIn(filestest.NewMem(), "/var/quorate/member")
+	if err := restoreBackup(t, place, o); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := datadir.ReadRestored(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = datadir.Create(o, wal.Identity{Cluster: restored.Cluster, Member: 7, Storage: wal.StorageID{1}},
+		consensus.Config{Voters: []consensus.MemberID{7}, Members: []consensus.Member{{ID: 7}}})
+	if err == nil || !strings.Contains(err.Error(), "with an empty directory and its flags") {
+		t.Errorf("it says %v", err)
+	}
+	if again, err := datadir.ReadRestored(o); err != nil || again == nil || again.Self != restored.Self {
+		t.Errorf("what was restored is %+v now, %v", again, err)
 	}
 }

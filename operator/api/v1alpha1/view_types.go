@@ -74,6 +74,10 @@ type QuorateRestoreSpec struct {
 	// Like is a cluster of the namespace whose spec the new one gets, but for its backup, exposure, recovery and restore.
 	// +kubebuilder:validation:MinLength=1
 	Like string `json:"like"`
+	// RootPasswordSecret has the password that root had then, under the key "password", where the one of like has another
+	// one now. The new cluster goes on with it.
+	// +kubebuilder:validation:MaxLength=253
+	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"`
 }
 
 // QuorateRestoreStatus is how far a restore is.

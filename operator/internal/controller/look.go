@@ -274,6 +274,9 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 			}
 		}
 	}
+	for i := range pod.Status.InitContainerStatuses {
+		p.Waits = cmp.Or(failure(&pod.Status.InitContainerStatuses[i]), p.Waits)
+	}
 	since := now
 	for i := range pod.Status.Conditions {
 		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
@@ -287,6 +290,18 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	p.Stuck = max(0, now.Sub(since))
 	p.Life = lifeOf(pod, node)
 	return p
+}
+
+// failure says how the last try of a container ended that runs before the member, such as a restore; empty: it has not failed.
+// The last line of its log has the reason.
+func failure(status *corev1.ContainerStatus) string {
+	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+	if ended == nil || ended.ExitCode == 0 {
+		return ""
+	}
+	said := strings.TrimSpace(ended.Message)
+	said = cmp.Or(said[strings.LastIndex(said, "\n")+1:], ended.Reason)
+	return fmt.Sprintf("container %s ended with status %d: %s", status.Name, ended.ExitCode, bounded(said, 512))
 }
 
 // lifeOf is another text if the process of a pod may have run meanwhile: then it was another pod, its container was started

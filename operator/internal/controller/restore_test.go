@@ -1,8 +1,10 @@
 package controller_test
 
 import (
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,15 +14,17 @@ import (
 	"github.com/quorate/quorate/operator/internal/controller"
 )
 
-// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like.
+// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like, and that the operator logs
+// in with the password that root had then.
 func TestRestores(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) {
 		c.Spec.Exposure = v1alpha1.Exposure{Type: "LoadBalancer", Annotations: map[string]string{"dns": "kv.example.com"},
 			Hosts: []string{"kv.example.com"}}
 		c.Spec.Backup = &v1alpha1.Backup{Place: "s3://b/p"}
+		c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "now"}
 	})
 	q := &v1alpha1.QuorateRestore{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "ns"}, Spec: v1alpha1.QuorateRestoreSpec{
-		ClusterName: "past", Like: "kv", From: v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}}}
+		ClusterName: "past", Like: "kv", RootPasswordSecret: "then", From: v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}}}
 	f.must(f.Create(t.Context(), q))
 	r := &controller.Restores{Client: f.Client, Read: f.Client}
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(q)})
@@ -28,7 +32,41 @@ func TestRestores(t *testing.T) {
 	made := &v1alpha1.QuorateCluster{}
 	f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "past"}, made))
 	if e := made.Spec.Exposure; e.Type != "ClusterIP" || len(e.Annotations)+len(e.Hosts) > 0 || made.Spec.Backup != nil ||
-		made.Spec.Restore == nil || made.Spec.Members != 3 {
+		made.Spec.Restore == nil || made.Spec.Auth.RootPasswordSecret != "then" || made.Spec.Members != 3 {
 		t.Errorf("%+v", made.Spec)
+	}
+}
+
+// Ensure that a restore that fails says why: the first member's pod tries it again and again, and its container has the sentence.
+func TestReconcile_restoreFails(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) {
+		c.Spec.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}
+	})
+	f.must(f.step(8))
+	pods := f.pods()
+	if len(pods) != 1 {
+		t.Fatalf("%d pods", len(pods))
+	}
+	fails := func(state corev1.ContainerState) string {
+		t.Helper()
+		pods[0].Status = corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{Name: "restore",
+			State: state, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1,
+				Reason: "Error", Message: "plan for latest\n  base entry 1\nquorate: it is encrypted\n"}}}},
+			ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+				Reason: "PodInitializing"}}}}}
+		f.must(f.Status().Update(t.Context(), &pods[0]))
+		f.must(f.step(1))
+		return f.cluster().Status.Action
+	}
+	const why = "container restore ended with status 1: quorate: it is encrypted"
+	if got := fails(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}); !strings.Contains(got, why) {
+		t.Errorf("it says %q", got)
+	}
+	if got := fails(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}); !strings.Contains(got, why) {
+		t.Errorf("while it tries again, it says %q", got)
+	}
+	done := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	if got := fails(done); strings.Contains(got, why) || !strings.Contains(got, "PodInitializing") {
+		t.Errorf("once it has succeeded, it says %q", got)
 	}
 }

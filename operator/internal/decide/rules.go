@@ -40,6 +40,7 @@ func founding(o *Observed) *Action {
 				Why: "a founder needs a disk"}
 		}
 	}
+	waits := ""
 	for _, name := range o.Kept.Founders {
 		switch p := o.pod(name); {
 		case o.claim(name).Leaving:
@@ -50,9 +51,11 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "the spec changed before the cluster was founded"}
 		case p.Ended && !p.Leaving:
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
+		case p.Waits != "":
+			waits += "; " + name + ": " + p.Waits
 		}
 	}
-	return wait("the founders %v have not met yet", o.Kept.Founders)
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, waits)
 }
 
 // forgotten tells whether there was a cluster of which the status knows nothing, as after somebody has removed the status, or

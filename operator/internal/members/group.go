@@ -71,7 +71,7 @@ func Open(seats []Seat, a Access) (*Group, error) {
 		}
 		g.seats, g.conns = append(g.seats, seat), append(g.conns, conn)
 	}
-	g.login = &login{passwords: a.Passwords}
+	g.login = newLogin(a.Passwords)
 	return g, nil
 }
 
@@ -82,34 +82,74 @@ func (g *Group) Close() {
 	}
 }
 
-// login gets root's token once a group: members share it.
+// loginAlone is for how long one member is asked for a login while questions to the others wait for it. One whose machine is
+// off answers nothing, and these then log in themselves.
+const loginAlone = 500 * time.Millisecond
+
+// login gets root's token, once a group if members answer: they share it.
 type login struct {
-	sync.Mutex
 	passwords []string
-	took      string // the password that counts; empty: nobody has logged in
-	token     string
+	turn      chan struct{} // whoever fills it asks for a login
+	had       chan struct{} // closed once there is a token
+
+	sync.Mutex
+	took  string // the password that counts; empty: nobody has logged in
+	token string
 }
 
+func newLogin(passwords []string) *login {
+	return &login{passwords: passwords, turn: make(chan struct{}, 1), had: make(chan struct{})}
+}
+
+// with adds the token to what a member is asked.
 func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
 	if len(l.passwords) == 0 {
 		return ctx, nil
 	}
+	patient := time.NewTimer(loginAlone)
+	defer patient.Stop()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-l.had:
+	case <-patient.C:
+	case <-ctx.Done():
+		return ctx, fmt.Errorf("log in as root: %w", ctx.Err())
+	}
 	l.Lock()
-	defer l.Unlock()
-	for i := 0; l.token == ""; i++ {
-		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: root,
-			Password: l.passwords[i]})
-		switch {
-		case isNotEnabled(err):
-			return ctx, nil
-		case is(err, rpctypes.ErrGRPCAuthFailed) && i+1 < len(l.passwords):
-		case err != nil:
-			return ctx, fmt.Errorf("log in as root: %w", err)
-		default:
-			l.token, l.took = answer.Token, l.passwords[i]
+	token := l.token
+	l.Unlock()
+	if token == "" {
+		var err error
+		if token, err = l.ask(ctx, conn); err != nil || token == "" {
+			return ctx, err
 		}
 	}
-	return metadata.AppendToOutgoingContext(ctx, "token", l.token), nil
+	return metadata.AppendToOutgoingContext(ctx, "token", token), nil
+}
+
+// ask logs in at a member, and keeps the token. It returns none if the member knows of no users.
+func (l *login) ask(ctx context.Context, conn *grpc.ClientConn) (string, error) {
+	for i, password := range l.passwords {
+		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: root,
+			Password: password})
+		switch {
+		case isNotEnabled(err):
+			return "", nil
+		case is(err, rpctypes.ErrGRPCAuthFailed) && i+1 < len(l.passwords):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("log in as root: %w", err)
+		}
+		l.Lock()
+		defer l.Unlock()
+		if l.took == "" { // a token may be empty: nobody is believed
+			l.token, l.took = answer.Token, password
+			close(l.had)
+		}
+		return answer.Token, nil
+	}
+	return "", nil
 }
 
 // counts is the password that a login was had with; empty: none, since there are no users yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -52,7 +53,7 @@ func TestGroup_formerPassword(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		g := &Group{seats: []Seat{{Member: "m1"}}, conns: []*grpc.ClientConn{conn}, login: &login{passwords: passwords}}
+		g := &Group{seats: []Seat{{Member: "m1"}}, conns: []*grpc.ClientConn{conn}, login: newLogin(passwords)}
 		defer g.Close()
 		return g.Users(t.Context(), Users{RootPassword: passwords[0]})
 	}
@@ -64,6 +65,41 @@ func TestGroup_formerPassword(t *testing.T) {
 	}
 	if err := apply("x", "y"); !is(errorOf(err), rpctypes.ErrGRPCAuthFailed) {
 		t.Errorf("no password counts: %v", err)
+	}
+}
+
+// Ensure that a member whose machine is off, at whose address nothing answers, keeps nobody from logging in at another one: whether it
+// is asked first or last.
+func TestGroup_loginBesideSilent(t *testing.T) {
+	listen := func() net.Listener {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		return listener
+	}
+	works, server := listen(), grpc.NewServer()
+	etcdserverpb.RegisterAuthServer(server, &users{password: "p"})
+	go func() { _ = server.Serve(works) }()
+	t.Cleanup(server.Stop)
+	g := &Group{login: newLogin([]string{"p"})}
+	defer g.Close()
+	for i, listener := range []net.Listener{listen(), works, listen()} { // the others accept connections, and say nothing
+		conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.seats, g.conns = append(g.seats, Seat{Member: string(rune('a' + i))}), append(g.conns, conn)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*loginAlone)
+	defer cancel()
+	_, answered, err := each(ctx, g, func(ctx context.Context, _ *grpc.ClientConn) (string, error) {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		return strings.Join(md.Get("token"), ""), nil
+	})
+	if !slices.Contains(answered, 1) {
+		t.Errorf("%v answered: %v", answered, err)
 	}
 }
 

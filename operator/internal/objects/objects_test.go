@@ -79,6 +79,15 @@ func TestPod(t *testing.T) {
 	if len(founder.Spec.InitContainers) != 1 || !slices.Contains(founder.Spec.InitContainers[0].Args, "--cluster=abc") {
 		t.Errorf("%+v", founder.Spec.InitContainers)
 	}
+	volumes := len(founder.Spec.Volumes)
+	restored.Spec.Restore.IdentitySecret, restored.Spec.Restore.History = "key", "7:ab"
+	founder = objects.Pod(restored, "kv-1", "", []string{"kv-1"}, nil)
+	init, own := founder.Spec.InitContainers[0], founder.Spec.Containers[0]
+	if args := strings.Join(init.Args, " "); !strings.Contains(args, "--history=7:ab --identity=/etc/quorate/identity/identity") ||
+		len(init.VolumeMounts) != len(own.VolumeMounts)+1 || len(founder.Spec.Volumes) != volumes+1 ||
+		founder.Spec.Volumes[volumes].Secret.SecretName != "key" {
+		t.Errorf("an encrypted backup: %s; %+v; %+v", args, init.VolumeMounts, founder.Spec.Volumes)
+	}
 	recover := objects.RecoverPod(cluster(nil), &objects.Recovery{Survivor: "kv-1", Leaves: []string{"kv-2", "kv-3"}, Term: 4, Index: 90,
 		Compare: []string{"kv-3"}})
 	if got := strings.Join(recover.Spec.Containers[0].Args, " "); got != "recover --data-dir=/var/lib/quorate/data "+

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestExpand(t *testing.T) {
@@ -67,4 +69,23 @@ func source(image Image) string {
 		return ""
 	}
 	return image.Mounts[0].Source
+}
+
+// A pod's group may read what the API holds, and write what is the pod's own: programs refuse files of keys that a group may write.
+func TestOwn(t *testing.T) {
+	group := int64(os.Getgid())
+	w := &worker{pod: &corev1.Pod{Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{FSGroup: &group}}}}
+	for toRead, want := range map[bool]os.FileMode{true: 0o440, false: 0o660} {
+		directory := t.TempDir()
+		file := filepath.Join(directory, "key")
+		if err := os.WriteFile(file, nil, 0o400); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.own(directory, toRead); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want {
+			t.Errorf("to be read %v: %v, %v", toRead, info.Mode(), err)
+		}
+	}
 }

@@ -263,8 +263,9 @@ func (w *worker) claim(ctx context.Context, name string) (string, error) {
 	return directory, claims.Grown(ctx, w.node.Client, claim, volume)
 }
 
-// own gives a volume to the group of the pod, as fsGroup says.
-func (w *worker) own(directory string) error {
+// own gives a volume to the group of the pod, as fsGroup says. The group may only read
+// files that the API holds, such as those of Secrets.
+func (w *worker) own(directory string, toRead bool) error {
 	context := w.pod.Spec.SecurityContext
 	if context == nil || context.FSGroup == nil {
 		return nil
@@ -282,8 +283,11 @@ func (w *worker) own(directory string) error {
 			return nil
 		}
 		more := fs.FileMode(0o660)
+		if toRead {
+			more = 0o440
+		}
 		if entry.IsDir() {
-			more = 0o770 | fs.ModeSetgid
+			more |= 0o110 | fs.ModeSetgid
 		}
 		return errors.Join(os.Chown(path, -1, group), os.Chmod(path, info.Mode()|more))
 	})

@@ -147,7 +147,7 @@ func (w *worker) prepare(ctx context.Context) {
 		v := &w.pod.Spec.Volumes[i]
 		directory, err := w.volume(ctx, v)
 		if err == nil && (first || v.PersistentVolumeClaim == nil && v.EmptyDir == nil && v.HostPath == nil) {
-			err = w.own(directory)
+			err = w.own(directory, v.PersistentVolumeClaim == nil && v.EmptyDir == nil && v.Ephemeral == nil)
 		}
 		if err != nil {
 			w.trouble = fmt.Sprintf("volume %s: %v", v.Name, err)

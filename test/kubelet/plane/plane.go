@@ -38,6 +38,7 @@ type Options struct {
 	Quorate   string // the binary that serves as etcd
 	Members   int    // of Quorate: 1 or 3
 	Address   string // at which pods reach the API server
+	Audited   string // the namespace whose service accounts' calls are recorded
 }
 
 // A Plane is a control plane that runs.
@@ -46,6 +47,7 @@ type Plane struct {
 	Config     *rest.Config
 	Client     kubernetes.Interface
 	ServingCA  string // file of the authority that signed the API server's certificate
+	Audit      string // file with a line for each call of the accounts in Options.Audited
 
 	started                       time.Time
 	members                       []*process
@@ -68,7 +70,10 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificates cannot be made: %w", err)
 	}
-	p := &Plane{ServingCA: certs.ca.files.Cert}
+	p := &Plane{ServingCA: certs.ca.files.Cert, Audit: filepath.Join(o.Directory, "audit.log")}
+	if err := os.WriteFile(auditPolicy(o), fmt.Appendf(nil, auditRules, o.Audited), 0o644); err != nil {
+		return nil, err
+	}
 	p.members = etcds(o, certs)
 	for _, m := range p.members {
 		if err := m.start(); err != nil {
@@ -225,8 +230,20 @@ func serverFlags(o Options, c *certificates) []string {
 		"--proxy-client-cert-file=" + c.front.Cert, "--proxy-client-key-file=" + c.front.Key,
 		"--default-not-ready-toleration-seconds=" + evictAfter, "--default-unreachable-toleration-seconds=" + evictAfter,
 		"--kubelet-preferred-address-types=InternalIP", "--profiling=false",
+		"--audit-policy-file=" + auditPolicy(o), "--audit-log-path=" + filepath.Join(o.Directory, "audit.log"),
 	}
 }
+
+// auditRules record which calls the accounts of a namespace make, and nothing of what is in them.
+const auditRules = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ["system:serviceaccounts:%s"]}
+- {level: None}
+`
+
+func auditPolicy(o Options) string { return filepath.Join(o.Directory, "audit.yaml") }
 
 func kubeconfig(path, url, ca string, files Files) error {
 	config := clientcmdapi.NewConfig()

@@ -62,6 +62,20 @@
 {{- if and $v.backup.keep (not (regexMatch "^(all|[0-9]+[hdw](,(daily|weekly|monthly|yearly):[0-9]+)*)$" $v.backup.keep)) -}}
 {{- $faults = append $faults (printf "backup.keep: %q is no rule; write 14d, or 48h,daily:30,weekly:12,monthly:12, or all" $v.backup.keep) -}}
 {{- end -}}
+{{- if or $v.restore.from $v.restore.at -}}
+{{- if not (regexMatch "^(s3://[A-Za-z0-9]|file:///.)" $v.restore.from) -}}
+{{- $faults = append $faults (printf "restore.from: %q is no place; write s3://BUCKET/PREFIX or file:///DIRECTORY" $v.restore.from) -}}
+{{- end -}}
+{{- if not (regexMatch "^entry:[1-9][0-9]*$" $v.restore.at) -}}
+{{- $faults = append $faults (printf "restore.at: %q is no entry, and members that restore different states never meet; write entry:INDEX, which quorate backup verify --at TIME names" $v.restore.at) -}}
+{{- end -}}
+{{- if or (ne $count (int (include "quorate.founders" $))) (eq $v.initialClusterState "existing") -}}
+{{- $faults = append $faults "restore: only the members that found a cluster restore: take it out before their number changes, and where nobody founds one" -}}
+{{- end -}}
+{{- if and $v.backup.enabled (eq $v.backup.url $v.restore.from) -}}
+{{- $faults = append $faults "backup.url: the place that is restored from has the backup of the former cluster: give the new one a prefix of its own" -}}
+{{- end -}}
+{{- end -}}
 {{- if and $v.backup.enabled $v.disasterRecovery.enabled -}}
 {{- $faults = append $faults "disasterRecovery.enabled: it is a backup to a claim, and backup.enabled another one: enable one of them" -}}
 {{- end -}}
@@ -73,7 +87,7 @@
 {{- if index $v $key -}}{{- $faults = append $faults (printf "%s: it is not honoured here; %s" $key $do) -}}{{- end -}}
 {{- end -}}
 {{- range $key, $do := dict
-  "startFromSnapshot" "restore the file into the claims before the release is installed (docs/kubernetes.md)"
+  "startFromSnapshot" "restore the file into the claims before the release is installed (docs/backup.md), or a continuous backup by restore.from"
   "diagnosticMode" "the image has no shell; use kubectl debug"
   "volumePermissions" "the image has no shell; podSecurityContext.fsGroup sets the permissions" -}}
 {{- if dig "enabled" false (index $v $key | default dict) -}}{{- $faults = append $faults (printf "%s.enabled: it is not honoured here: %s" $key $do) -}}{{- end -}}
