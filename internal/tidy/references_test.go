@@ -35,7 +35,7 @@ var foreignFlags = []string{
 	"oldpackage",                               // rpm
 	"create-namespace", "no-hooks", "replicas", // helm, kubectl
 	"reset-then-reuse-values",                      // helm
-	"server-side", "force-conflicts", "as", "type", // kubectl
+	"server-side", "force-conflicts", "as", "type", "grace-period", // kubectl
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.
