@@ -34,7 +34,7 @@ var foreignFlags = []string{
 	"from-literal", "all-namespaces", "print-value-only", // kubectl, etcdctl get
 	"oldpackage",                               // rpm
 	"create-namespace", "no-hooks", "replicas", // helm, kubectl
-	"reset-then-reuse-values",                      // helm
+	"reset-then-reuse-values",                                      // helm
 	"server-side", "force-conflicts", "as", "type", "grace-period", // kubectl
 }
 
