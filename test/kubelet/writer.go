@@ -192,10 +192,11 @@ func (w *writer) present(ctx context.Context) (map[string]bool, error) {
 
 // A row of the table.
 type row struct {
-	name   string
-	took   time.Duration
-	tally  tally
-	failed error
+	name    string
+	took    time.Duration
+	tally   tally
+	failed  error
+	missing string // what the ground lacks for it: it did not run; empty: it ran
 }
 
 func printTable(out io.Writer, rows []row) {
@@ -208,6 +209,9 @@ func printTable(out io.Writer, rows []row) {
 
 // String is the row as Markdown.
 func (r row) String() string {
+	if r.missing != "" {
+		return fmt.Sprintf("| %s | - | - | - | - | - | not run, for want of %s |", r.name, r.missing)
+	}
 	verdict := "ok"
 	if r.failed != nil {
 		verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")
