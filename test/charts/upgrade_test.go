@@ -160,6 +160,8 @@ func TestRefused(t *testing.T) {
 		{"image: {repository: bitnami/etcd}", "image.repository: bitnami/etcd is an image of etcd"},
 		{"podManagementPolicy: OrderedReady", "leave it at Parallel"},
 		{"minReadySeconds: 5", "leave it at 0: an update would delete all pods at once"},
+		{"image: {tag: v1.0.0}", "image.tag: v1.0.0 is of Quorate 1.0, and this chart is for 1.1 and later"},
+		{"image: {tag: '1.0'}", "image.tag: 1.0 is of Quorate 1.0"},
 		{"founders: 5", "they would wait for ever"},
 		{"auth: {client: {secureTransport: true}}", "auth.client.existingSecret: name the Secret"},
 		{"auth: {client: {secureTransport: true, existingSecret: a}}", "auth.client.caFilename: name the key"},
@@ -194,6 +196,11 @@ func TestRefused(t *testing.T) {
 	} {
 		if _, err := newCluster(t).install("db", valuesOf(t, row.values)); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v; want %q", row.values, err, row.says)
+		}
+	}
+	for _, values := range []string{"image: {tag: v1.10.0}", "image: {tag: v1.0.0, digest: 'sha256:ab'}", "image: {tag: v11.0}"} {
+		if _, err := newCluster(t).install("db", valuesOf(t, values)); err != nil {
+			t.Errorf("%s: %v", values, err)
 		}
 	}
 	c := newCluster(t)

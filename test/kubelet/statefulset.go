@@ -12,18 +12,27 @@ import (
 
 // roll sets another image and back. Which build is behind the name does not matter to Kubernetes: pods are replaced in order.
 func roll(ctx context.Context, c *cluster) error {
-	for _, image := range []string{"quorate:next", "quorate:now"} {
-		patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, container, image)
-		_, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Patch(ctx, c.set(), types.StrategicMergePatchType,
-			[]byte(patch), metav1.PatchOptions{})
-		if err != nil {
-			return err
-		}
-		if err := c.ready(ctx); err != nil {
+	for _, version := range []string{"next", thisTag} {
+		if err := setVersion(ctx, c, version); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func setVersion(ctx context.Context, c *cluster, version string) error {
+	if err := c.setImage(ctx, "quorate:"+version); err != nil {
+		return err
+	}
+	return c.ready(ctx)
+}
+
+// setImage sets the image of a StatefulSet's pods.
+func (c *cluster) setImage(ctx context.Context, image string) error {
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, container, image)
+	_, err := c.plane.Client.AppsV1().StatefulSets(c.namespace).Patch(ctx, c.set(), types.StrategicMergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
+	return err
 }
 
 // forceDelete deletes a pod by force whose kubelet does not hear of it, so that a second process gets the claim.

@@ -15,12 +15,20 @@ import (
 	"github.com/quorate/quorate/test/kubelet/claims"
 )
 
+// thisTag is the tag of the build under test.
+const thisTag = "now"
+
 // statefulSet is one written by hand: cluster.yaml.
-type statefulSet struct{}
+type statefulSet struct{ tag string }
 
-func (statefulSet) missing(*ground) string { return "" }
+func (s statefulSet) missing(g *ground) string {
+	if s.tag != "" {
+		return g.formerMissing()
+	}
+	return ""
+}
 
-func (statefulSet) install(ctx context.Context, c *cluster, class string) error {
+func (s statefulSet) install(ctx context.Context, c *cluster, class string) error {
 	affinity := apart
 	if class == claims.Network {
 		affinity = preferred // a member may go where another one is
@@ -29,7 +37,8 @@ func (statefulSet) install(ctx context.Context, c *cluster, class string) error 
 		c.access.endpoints = append(c.access.endpoints,
 			fmt.Sprintf("http://%s.q.%s.svc.cluster.local:2379", c.podName(i), c.namespace))
 	}
-	filled := strings.NewReplacer("NAMESPACE", c.namespace, "CLASS", class, "IMAGE", "quorate:now", "ANTIAFFINITY", affinity)
+	filled := strings.NewReplacer("NAMESPACE", c.namespace, "CLASS", class, "IMAGE", "quorate:"+cmp.Or(s.tag, thisTag),
+		"ANTIAFFINITY", affinity)
 	return c.apply.apply(ctx, c.namespace, filled.Replace(clusterManifest))
 }
 
@@ -44,17 +53,23 @@ func (statefulSet) judge(*cluster) error { return nil }
 func (statefulSet) String() string { return "StatefulSet" }
 
 // chart is deploy/charts/quorate, installed by Helm under the name chartName, unless it is given another one: with TLS for
-// clients and members, and with users, or without. The name has the chart's, so that it is that of the members, too.
+// clients and members, and with users, or without; its first members have an image of a tag, or this build's. The name has the
+// chart's, so that it is that of the members, too.
 type chart struct {
-	tls, users bool
-	release    string
+	tls, users   bool
+	release, tag string
 }
 
 const chartName = "quorate"
 
 func (s chart) named() string { return cmp.Or(s.release, chartName) }
 
-func (chart) missing(g *ground) string { return g.helmMissing(chartName) }
+func (s chart) missing(g *ground) string {
+	if s.tag != "" && g.formerMissing() != "" {
+		return g.formerMissing()
+	}
+	return g.helmMissing(chartName)
+}
 
 func (s chart) install(ctx context.Context, c *cluster, class string) error {
 	scheme := "http"
@@ -65,9 +80,12 @@ func (s chart) install(ctx context.Context, c *cluster, class string) error {
 		}
 	}
 	c.access.endpoints = []string{fmt.Sprintf("%s://%s.%s.svc.cluster.local:2379", scheme, s.named(), c.namespace)}
+	if s.tag != "" {
+		c.values = append(c.values, formerValues...)
+	}
 	if !s.users {
 		c.values = append(c.values, "auth.rbac.create=false")
-		return c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...)
+		return c.helm(ctx, append([]string{"install"}, c.chartValues(class, "image.tag="+cmp.Or(s.tag, thisTag))...)...)
 	}
 	if err := c.helm(ctx, append([]string{"install"}, c.chartValues(class)...)...); err != nil {
 		return err
@@ -99,10 +117,11 @@ func (chart) judge(*cluster) error { return nil }
 func (chart) String() string { return "chart" }
 
 // operated is a QuorateCluster, run by the operator of deploy/charts/quorate-operator: with an authority of the operator's, and
-// with users, or without. Its name is operatedName, unless it is given another one.
+// with users, or without; its first members have a version, or this build's. Its name is operatedName, unless it is given
+// another one.
 type operated struct {
-	tls, users bool
-	name       string
+	tls, users    bool
+	name, version string
 }
 
 const (
@@ -128,7 +147,10 @@ spec:
 `
 )
 
-func (operated) missing(g *ground) string {
+func (s operated) missing(g *ground) string {
+	if s.version != "" && g.formerMissing() != "" {
+		return g.formerMissing()
+	}
 	if _, ok := g.images[operatorChart]; !ok {
 		return "-image " + operatorChart + "=PATH"
 	}
@@ -148,7 +170,7 @@ func (s operated) install(ctx context.Context, c *cluster, class string) error {
 		mode = "BuiltIn"
 	}
 	c.access.endpoints = []string{s.endpoint(c.namespace)}
-	c.wanted = wanted{members: replicas, version: "now", size: "1Gi", class: class, tls: mode, host: "q.example.com",
+	c.wanted = wanted{members: replicas, version: cmp.Or(s.version, thisTag), size: "1Gi", class: class, tls: mode, host: "q.example.com",
 		memory: "192MiB"}
 	if s.users {
 		c.wanted.auth = "  auth: {rootPasswordSecret: q-root}"

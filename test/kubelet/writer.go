@@ -200,10 +200,11 @@ func (a access) written(ctx context.Context) (pairs []*mvccpb.KeyValue, err erro
 
 // A row of the table.
 type row struct {
-	name   string
-	took   time.Duration
-	tally  tally
-	failed error
+	name    string
+	took    time.Duration
+	tally   tally
+	failed  error
+	missing string // what the ground lacks for it: it did not run; empty: it ran
 }
 
 func printTable(out io.Writer, rows []row) {
@@ -216,6 +217,9 @@ func printTable(out io.Writer, rows []row) {
 
 // String is the row as Markdown.
 func (r row) String() string {
+	if r.missing != "" {
+		return fmt.Sprintf("| %s | - | - | - | - | - | not run, for want of %s |", r.name, r.missing)
+	}
 	verdict := "ok"
 	if r.failed != nil {
 		verdict = "FAILED: " + strings.Join(strings.Fields(r.failed.Error()), " ")

@@ -3,9 +3,9 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // QuorateClusterStatus is how a cluster is. The operator reads back what it remembers: ClusterID, Founders, Serial,
-// Recovery, Dropped, VoidedConsent, the revision and the id of QuorumLoss, UsersApplied, BackupApplied and, while no leader
-// answers, Members. All else is only told. Objects of former forms must be read, and be valid: a field that gets another type
-// gets another name, and one that a former form lacks is optional.
+// Recovery, Dropped, FeatureLevel, Image, VoidedConsent, the revision and the id of QuorumLoss, UsersApplied, BackupApplied
+// and, while no leader answers, Members. All else is only told. Objects of former forms must be read, and be valid: a field
+// that gets another type gets another name, and one that a former form lacks is optional.
 type QuorateClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ClusterID is the id of the cluster once it was founded, in hexadecimal. From then on no pod founds one.
@@ -20,7 +20,7 @@ type QuorateClusterStatus struct {
 	HealthyMembers int32          `json:"healthyMembers"`
 	Members        []MemberStatus `json:"members,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
-	// and cure. NodeShared is there while a node has several voters.
+	// and cure. NodeShared is there while a node has several voters, VersionRefused while members do not get the spec's image.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -33,6 +33,11 @@ type QuorateClusterStatus struct {
 	VoidedConsent *Consent `json:"voidedConsent,omitempty"`
 	// Dropped are members that a recovery left out. Their claims are kept: they may hold writes that the survivor lacks.
 	Dropped []string `json:"dropped,omitempty"`
+	// FeatureLevel is the cluster's, as a leader told it last.
+	FeatureLevel int32 `json:"featureLevel,omitempty"`
+	// Image is what pods of members are made with: that of the spec, but where the condition VersionRefused says that the
+	// members would not start with it.
+	Image string `json:"image,omitempty"`
 	// ResizeRefused is why claims do not grow.
 	ResizeRefused string `json:"resizeRefused,omitempty"`
 	// UsersApplied is a hash of the users that were applied last, and of the versions of their Secrets.

@@ -49,7 +49,7 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		return fmt.Errorf("list the claims: %w", err)
 	}
 	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
-	s.observed = decide.Observed{Want: want(c), Kept: kept(c)}
+	s.observed = decide.Observed{Kept: kept(c)}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		s.claims[claim.Name] = claim
@@ -69,7 +69,56 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		return err
 	}
 	slices.SortFunc(s.observed.Claims, func(a, b decide.Claim) int { return cmp.Compare(a.Serial, b.Serial) })
-	return r.ask(ctx, c, s)
+	if err := r.ask(ctx, c, s); err != nil {
+		return err
+	}
+	why := chooseImage(c, s)
+	s.observed.Want = want(c)
+	s.observed.Want.Refused = why
+	return nil
+}
+
+// chooseImage notes which image pods of members are made with: that of the spec, unless it is of a release that does not know
+// the feature level; then the one that they had. It returns the spec's image and why it is refused, or nothing. The image of a
+// member that serves is never refused: somebody's own tag may look like that of a former release.
+func chooseImage(c *v1alpha1.QuorateCluster, s *sight) (why string) {
+	if s.view.Described != nil {
+		c.Status.FeatureLevel = int32(s.view.Described.GetLevel())
+	}
+	serving := map[string]bool{}
+	for i := range s.observed.Pods {
+		if p := &s.observed.Pods[i]; !p.Recovers && p.Ready && !p.Leaving {
+			serving[s.pods[p.Name].Spec.Containers[0].Image] = true
+		}
+	}
+	tooOld := func(image string) string {
+		if serving[image] {
+			return ""
+		}
+		return objects.TooOld(image, uint32(c.Status.FeatureLevel))
+	}
+	asked := objects.SpecImage(c)
+	if why = tooOld(asked); why == "" {
+		c.Status.Image = asked
+		if why = objects.Lacks(c); why != "" && c.Status.ClusterID == "" {
+			return asked + ": " + why
+		}
+		return ""
+	}
+	why = asked + ": " + why
+	if c.Status.Image != "" && tooOld(c.Status.Image) == "" {
+		return why
+	}
+	for i := range s.observed.Pods { // the level rose while the image was being rolled out, or the status was removed
+		if p := &s.observed.Pods[i]; !p.Recovers {
+			if image := s.pods[p.Name].Spec.Containers[0].Image; tooOld(image) == "" {
+				c.Status.Image = image
+				return why
+			}
+		}
+	}
+	c.Status.Image = asked // nothing else is known
+	return why
 }
 
 // former looks for pods of another cluster of the name before one is founded.

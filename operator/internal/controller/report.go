@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/decide"
@@ -28,6 +29,8 @@ const (
 	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
 	Progressing = "Progressing" // the operator does something
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
+	// VersionRefused says why members do not get the image of the spec; absent: they do.
+	VersionRefused = "VersionRefused"
 )
 
 // report writes the status, if it is another one than before.
@@ -52,6 +55,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		membersOf(st, s)
 		lossOf(st, s)
 		conditions(st, s, c)
+		refusal(st, c, s.observed.Want.Refused)
 	}
 	progress := metav1.Condition{Type: Progressing, Status: metav1.ConditionFalse, Reason: "Settled",
 		Message: "the cluster is as the spec wants it", ObservedGeneration: c.Generation}
@@ -201,6 +205,23 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// refusal is the condition of an image that is refused.
+func refusal(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, why string) {
+	if why == "" {
+		meta.RemoveStatusCondition(&st.Conditions, VersionRefused)
+		return
+	}
+	needed, back := level.Second, ""
+	if st.FeatureLevel > 0 {
+		needed = level.Level(st.FeatureLevel)
+		back = fmt.Sprintf(". Pods of members have %s; docs/upgrade.md has the ways back", st.Image)
+	}
+	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: VersionRefused, Status: metav1.ConditionTrue,
+		Reason: "FeatureLevel", ObservedGeneration: c.Generation,
+		Message: bounded(fmt.Sprintf("no member gets %s → set spec.version to that of %s%s", why, needed.Builds(), back),
+			4096)})
 }
 
 // sharedNodes says which voters would be lost with one node, and what can be done; empty: each voter has a node of its own.

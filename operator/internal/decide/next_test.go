@@ -195,6 +195,13 @@ func TestNext(t *testing.T) {
 		{"a former member's claim is kept", func(o *decide.Observed) {
 			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")}), true
 		}, decide.Wait, "", ""},
+		{"another version that does not start: what its process said", func(o *decide.Observed) {
+			o.Want.Template, o.Pods[0].Template, o.Pods[0].Running, o.Pods[0].Ready = "b", "b", false, false
+			o.Pods[0].Said, o.Cluster.Members[0].Active = "{}\nquorate: the disk is read-only\n", false
+			o.Cluster.Blockers = []string{"the leader does not hear m3"}
+		}, decide.Wait, "", "hear m3; the process of m3 ended: quorate: the disk is read-only"},
+		{"a version that is refused", func(o *decide.Observed) { o.Want.Refused = "quorate:1.0.0: why" }, decide.Wait, "",
+			"no member gets quorate:1.0.0: why"},
 		{"another version: followers first", func(o *decide.Observed) { o.Want.Template = "b" }, decide.DeletePod, "m3", "spec changed"},
 		{"another version, the leader last", func(o *decide.Observed) {
 			o.Want.Template, o.Pods[0].Template, o.Pods[1].Template = "b", "b", "b"

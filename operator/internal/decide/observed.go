@@ -34,6 +34,7 @@ type Want struct {
 	Consent      *Consent // nil: none was given
 	Uncompared   bool     // the consent is to what claims of other survivors hold alone, too
 	KeepClaims   bool
+	Refused      string // the spec's image, and why no member gets it; empty: they do
 }
 
 // Consent is the word of the spec that a loss is accepted.

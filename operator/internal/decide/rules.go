@@ -22,6 +22,9 @@ func founding(o *Observed) *Action {
 		return wait("pods of another QuorateCluster that had this name are there (%v), and nothing is founded beside them: "+
 			"save what they have, and delete them, or give this one another name", o.Former)
 	}
+	if o.Want.Refused != "" {
+		return refused(o)
+	}
 	if len(o.Kept.Founders) == 0 {
 		n := o.Want.Members
 		if o.Want.Restore {
@@ -56,6 +59,14 @@ func founding(o *Observed) *Action {
 		}
 	}
 	return wait("the founders %v have not met yet%s", o.Kept.Founders, waits)
+}
+
+// refused waits while the spec has an image that members must not get.
+func refused(o *Observed) *Action {
+	if o.Want.Refused == "" {
+		return nil
+	}
+	return wait("no member gets %s", o.Want.Refused)
 }
 
 // forgotten tells whether there was a cluster of which the status knows nothing, as after somebody has removed the status, or

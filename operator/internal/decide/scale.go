@@ -1,6 +1,9 @@
 package decide
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // fewer removes a voter where there are too many: one that does not work before one that does, the leader last, and from the
 // zone with the most of them.
@@ -115,17 +118,35 @@ func roll(o *Observed) *Action {
 	case next == nil:
 		return nil
 	case len(o.Cluster.Blockers) > 0:
-		return wait("%s waits for its restart: %s", next.Name, o.Cluster.Blockers[0])
+		return wait("%s waits for its restart: %s%s", next.Name, o.Cluster.Blockers[0], o.lastWords())
 	case !o.Cluster.MayTake(next):
 		return wait("%s waits for its restart: too few others work", next.Name)
 	}
 	for i := range o.Cluster.Members { // one that was restarted must be back
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); m.Voter && (!m.works() || p == nil || p.Leaving || !p.Ready) {
-			return wait("%s waits for its restart until %s works", next.Name, m.Name)
+			return wait("%s waits for its restart until %s works%s", next.Name, m.Name, o.lastWords())
 		}
 	}
 	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
+}
+
+// mostSaid bounds what is told of the last line of a process, in bytes.
+const mostSaid = 512
+
+// lastWords is the last line of a member's process that has ended and does not run, such as one whose build does not start.
+func (o *Observed) lastWords() string {
+	for i := range o.Cluster.Members {
+		name := o.Cluster.Members[i].Name
+		p := o.pod(name)
+		if p == nil || p.Running || p.Leaving || p.Said == "" {
+			continue
+		}
+		said := strings.TrimSpace(p.Said)
+		said = said[strings.LastIndex(said, "\n")+1:]
+		return "; the process of " + name + " ended: " + said[:min(len(said), mostSaid)]
+	}
+	return ""
 }
 
 // absent waits for members that restart, or are down.
@@ -133,7 +154,7 @@ func absent(o *Observed) *Action {
 	for i := range o.Cluster.Members {
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); p == nil || p.Leaving || m.Voter && (!m.works() || !p.Ready) {
-			return wait("%s is not ready", m.Name)
+			return wait("%s is not ready%s", m.Name, o.lastWords())
 		}
 	}
 	return nil

@@ -2,9 +2,12 @@ package members
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
 )
@@ -18,6 +21,8 @@ type Backup struct {
 	// Applied says that the cluster was given this policy: only whether it is on, and where, is compared.
 	Applied bool
 }
+
+var errNoBackup = errors.New("its build has no continuous backup: that needs release 1.1 or later, and feature level 2")
 
 // BackupState is how far it is.
 type BackupState struct {
@@ -35,6 +40,9 @@ func (g *Group) Backup(ctx context.Context, want *Backup) (*BackupState, error) 
 	err := g.any(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		api := quoratepb.NewBackupClient(conn)
 		s, err := api.Status(ctx, &quoratepb.BackupStatusRequest{})
+		if status.Code(err) == codes.Unimplemented {
+			return errNoBackup
+		}
 		if err != nil {
 			return err
 		}

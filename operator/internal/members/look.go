@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/upgrade"
@@ -67,7 +69,7 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		}
 	}
 	v.Described = described[best]
-	collected, err := quoratepb.NewDoctorClient(conn).Collect(asking, &quoratepb.CollectRequest{})
+	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
 		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs,
 			Sentence: "the doctor could not be asked: " + err.Error(), Cure: "quorate doctor"}}
@@ -76,6 +78,50 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
+}
+
+// collect returns what members observe. One asks the others over links between members; those of release 1.0 neither ask nor
+// answer so, and are asked here.
+func (g *Group) collect(ctx context.Context, conn *grpc.ClientConn, d *quoratepb.Cluster) (*quoratepb.Collected, error) {
+	c, err := quoratepb.NewDoctorClient(conn).Collect(ctx, &quoratepb.CollectRequest{})
+	switch {
+	case status.Code(err) == codes.Unimplemented:
+		c = &quoratepb.Collected{AtMs: time.Now().UnixMilli()}
+	case err != nil:
+		return nil, err
+	case !slices.ContainsFunc(c.GetMembers(), isUntold):
+		return c, nil
+	}
+	got, answered, _ := each(ctx, g, observe)
+	for _, i := range answered {
+		m := got[i]
+		if m.GetObservation().GetClusterId() != d.GetClusterId() || m.GetName() != g.seats[i].Member {
+			continue
+		}
+		at := slices.IndexFunc(c.Members, func(known *quoratepb.CollectedMember) bool { return known.GetId() == m.GetId() })
+		switch {
+		case at >= 0 && isUntold(c.Members[at]):
+			c.Members[at] = m
+		case at < 0 && slices.ContainsFunc(d.GetMembers(), func(of *quoratepb.Member) bool { return of.GetId() == m.GetId() }):
+			c.Members = append(c.Members, m)
+		}
+	}
+	return c, nil
+}
+
+// isUntold tells whether a member's build does not tell other members what it observes.
+func isUntold(m *quoratepb.CollectedMember) bool { return m.GetFault() == doctor.FaultUnsupported }
+
+// observe asks a member itself.
+func observe(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.CollectedMember, error) {
+	begun := time.Now()
+	o, err := quoratepb.NewDoctorClient(conn).Observe(ctx, &quoratepb.ObserveRequest{})
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(begun)
+	return &quoratepb.CollectedMember{Id: o.GetMemberId(), Name: o.GetName(), Observation: o,
+		AskedMs: begun.Add(took / 2).UnixMilli(), RoundTripUs: took.Microseconds()}, nil
 }
 
 // bestOf is whose answer counts: that of the last epoch, term and configuration, of the leader itself if it is among them; -1:

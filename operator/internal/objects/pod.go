@@ -13,12 +13,28 @@ import (
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 )
 
-// Image of the members.
+// Image that pods of members are made with. It is the spec's unless that is refused.
 func Image(c *v1alpha1.QuorateCluster) string {
+	if c.Status.Image != "" {
+		return c.Status.Image
+	}
+	return SpecImage(c)
+}
+
+// SpecImage is the image that the spec wants.
+func SpecImage(c *v1alpha1.QuorateCluster) string {
 	if c.Spec.Version == "" {
 		return c.Spec.Image
 	}
 	return c.Spec.Image + ":" + c.Spec.Version
+}
+
+// Lacks says what the spec wants that its image does not know, by its tag; empty: nothing that keeps a cluster from beginning.
+func Lacks(c *v1alpha1.QuorateCluster) string {
+	if c.Spec.Restore != nil && before11(SpecImage(c)) {
+		return "release 1.0 has no command that restores a continuous backup"
+	}
+	return ""
 }
 
 // layout is raised with a change of Pod that members must be restarted for. Any other change counts from a member's next
@@ -29,7 +45,7 @@ const layout = 1
 // something. It is the same for all members.
 func Template(c *v1alpha1.QuorateCluster) string {
 	place := ""
-	if c.Spec.Backup != nil {
+	if c.Spec.Backup != nil && !before11(Image(c)) {
 		place = c.Spec.Backup.Place
 	}
 	s := &c.Spec
@@ -149,7 +165,7 @@ func args(c *v1alpha1.QuorateCluster, member, zone string, membership []string) 
 			out = append(out, "--client-cert-auth", "--trusted-ca-file="+ca) // the latter alone asks for certificates, too
 		}
 	}
-	if c.Spec.Backup != nil {
+	if c.Spec.Backup != nil && !before11(Image(c)) {
 		out = append(out, "--backup-places="+c.Spec.Backup.Place)
 	}
 	return append(out, c.Spec.Args...)

@@ -8,6 +8,10 @@
 {{- if contains "bitnami" $v.image.repository -}}
 {{- $faults = append $faults (printf "image.repository: %s is an image of etcd; give the image of Quorate (docs/release.md)" $v.image.repository) -}}
 {{- end -}}
+{{- /* 1.0 refuses to start with the list of members beside --join, and has no enable-auth, member scale or backup. */}}
+{{- if and (regexMatch "^v?1[.]0([.-]|$)" (toString $v.image.tag)) (not $v.image.digest) -}}
+{{- $faults = append $faults (printf "image.tag: %v is of Quorate 1.0, and this chart is for 1.1 and later: the members would not start; leave the tag out, or give a later one (docs/upgrade.md has the ways back)" $v.image.tag) -}}
+{{- end -}}
 {{- if ne $v.podManagementPolicy "Parallel" -}}
 {{- $faults = append $faults "podManagementPolicy: leave it at Parallel: the members of a new cluster wait for each other" -}}
 {{- end -}}
