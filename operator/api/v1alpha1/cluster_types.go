@@ -85,6 +85,11 @@ type QuorateClusterSpec struct {
 	// Recovery is the consent to a loss after a majority is gone for ever.
 	Recovery *Recovery `json:"recovery,omitempty"`
 
+	// Paused keeps the operator from every step: it makes, stops, adds and removes no member, asks the cluster for nothing,
+	// and begins no recovery. It goes on to look, to report, and to renew certificates. A consent in Recovery that is there
+	// meanwhile is void, and a recovery ends whose command was not started.
+	Paused bool `json:"paused,omitempty"`
+
 	// Restore founds the cluster with a past state of a continuous backup.
 	Restore *RestoreFrom `json:"restore,omitempty"`
 

@@ -20,7 +20,7 @@ type QuorateClusterStatus struct {
 	HealthyMembers int32          `json:"healthyMembers"`
 	Members        []MemberStatus `json:"members,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
-	// and cure. NodeShared is there while a node has several voters.
+	// and cure. NodeShared is there while a node has several voters, Paused once the operator has seen spec.paused.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -219,7 +219,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 	w := decide.Want{Prefix: objects.Prefix(c), Members: int(c.Spec.Members), Zones: c.Spec.Zones,
 		Template: objects.Template(c),
 		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
-		KeepClaims: c.Spec.Storage.Keep}
+		KeepClaims: c.Spec.Storage.Keep, Paused: c.Spec.Paused}
 	if c.Spec.Recovery != nil && c.Spec.Recovery.Loss != "" { // one of a former form names no loss, and accepts none
 		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
 		w.Uncompared = c.Spec.Recovery.WithoutComparing

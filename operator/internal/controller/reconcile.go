@@ -69,7 +69,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 			r.tell(c, action, err)
 		}
 	}
-	if err == nil {
+	if err == nil && !c.Spec.Paused {
 		err = r.follow(ctx, c, s)
 	}
 	if reported := r.report(ctx, c, s, before, action, err); err == nil {

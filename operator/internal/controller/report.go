@@ -28,6 +28,7 @@ const (
 	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
 	Progressing = "Progressing" // the operator does something
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
+	Paused      = "Paused"      // the operator has seen spec.paused, and makes no step; absent: it makes some
 )
 
 // report writes the status, if it is another one than before.
@@ -53,20 +54,35 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		lossOf(st, s)
 		conditions(st, s, c)
 	}
-	progress := metav1.Condition{Type: Progressing, Status: metav1.ConditionFalse, Reason: "Settled",
-		Message: "the cluster is as the spec wants it", ObservedGeneration: c.Generation}
-	switch {
-	case failed != nil:
-		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, "Failed", bounded(fmt.Sprintf("%s: %s", a,
-			failed), 2048)
-	case a.Kind != decide.Wait || a.Why != "":
-		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working")
-	}
-	meta.SetStatusCondition(&st.Conditions, progress)
+	progress(st, c, a, failed)
 	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
 		return nil
 	}
 	return r.Status().Update(ctx, c)
+}
+
+// progress tells what the operator does, or that it does nothing: a cluster that is paused may lack what the spec wants, so
+// that nobody says whether it is settled.
+func progress(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, a decide.Action, failed error) {
+	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason,
+			Message: bounded(message, 2048), ObservedGeneration: c.Generation})
+	}
+	if c.Spec.Paused {
+		set(Paused, metav1.ConditionTrue, "Spec", "spec.paused is set: no member is made, stopped, added or removed")
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, Paused)
+	}
+	switch {
+	case failed != nil:
+		set(Progressing, metav1.ConditionTrue, "Failed", fmt.Sprintf("%s: %s", a, failed))
+	case c.Spec.Paused:
+		set(Progressing, metav1.ConditionUnknown, Paused, st.Action)
+	case a.Kind != decide.Wait || a.Why != "":
+		set(Progressing, metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working"))
+	default:
+		set(Progressing, metav1.ConditionFalse, "Settled", "the cluster is as the spec wants it")
+	}
 }
 
 // steady is how long a status stays as it is where only numbers in sentences have changed, such as for how long a member is

@@ -97,7 +97,7 @@ func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: q.Spec.ClusterName, Namespace: q.Namespace,
 		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
 	like.Spec.DeepCopyInto(&c.Spec)
-	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore = nil, nil, q.Spec.From.DeepCopy()
+	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore, c.Spec.Paused = nil, nil, q.Spec.From.DeepCopy(), false
 	c.Spec.Exposure = v1alpha1.Exposure{Type: string(corev1.ServiceTypeClusterIP)}
 	if err := r.Create(ctx, c); err != nil {
 		if apierrors.IsInvalid(err) {

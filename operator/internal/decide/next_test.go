@@ -141,6 +141,18 @@ func TestNext(t *testing.T) {
 		{"a number is not used again, though the status has forgotten it and the claim is gone", func(o *decide.Observed) {
 			o.Kept.Serial, o.Claims, o.Kept.Founders = 0, o.Claims[1:], nil
 		}, decide.CreateClaim, "m4", "takes the place of m3"},
+		{"a paused cluster that lacks nothing", func(o *decide.Observed) { o.Want.Paused = true }, decide.Wait, "", "paused by spec.paused"},
+		{"a paused cluster, and a pod is missing", func(o *decide.Observed) {
+			o.Want.Paused, o.Pods = true, o.Pods[1:]
+		}, decide.Wait, "", "paused by spec.paused. The next step would be CreatePod m3: it has no pod"},
+		{"a paused cluster, and a member is down", func(o *decide.Observed) {
+			o.Want.Paused = true
+			down(o, 0, time.Second)
+		}, decide.Wait, "", "paused by spec.paused: m3 is not ready"},
+		{"a paused cluster, and a consent to the loss that is reported", func(o *decide.Observed) {
+			leaderless(o)
+			o.Want.Paused, o.Want.Consent, o.Kept.Reported = true, accepts(o, 70), accepts(o, 70)
+		}, decide.VoidConsent, "", "given meanwhile counts for nothing"},
 		{"a consent to a loss, and nothing is lost", func(o *decide.Observed) { o.Want.Consent = &decide.Consent{} }, decide.VoidConsent, "",
 			"for no later loss"},
 		{"a recovery has begun, and a leader answers", func(o *decide.Observed) {

@@ -34,6 +34,7 @@ type Want struct {
 	Consent      *Consent // nil: none was given
 	Uncompared   bool     // the consent is to what claims of other survivors hold alone, too
 	KeepClaims   bool
+	Paused       bool // no member is made, stopped, added or removed
 }
 
 // Consent is the word of the spec that a loss is accepted.

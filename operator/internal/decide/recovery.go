@@ -80,6 +80,8 @@ func (o *Observed) recoveryIsOff() string {
 	switch {
 	case o.Cluster != nil:
 		return "a leader answers again"
+	case o.Want.Paused:
+		return "spec.paused is set"
 	case o.consentIsOut():
 		return "spec.recovery is no longer the consent that began it"
 	case o.unclaimed(r.Survivor):
