@@ -178,10 +178,3 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 	}
 	return r.Status().Update(ctx, c)
 }
-
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return text[:most] + " …"
-}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -71,6 +72,19 @@ func TestReconcile_foreign(t *testing.T) {
 		at := meta.FindStatusCondition(f.cluster().Status.Conditions, "Progressing")
 		if err == nil || at == nil || !strings.Contains(at.Message, "is not of this cluster") || len(f.pods()) > 0 {
 			t.Errorf("%T: error %v, condition %+v, %d pods", there, err, at, len(f.pods()))
+		}
+		st := f.cluster().Status
+		if !strings.Contains(st.Action, "is not of this cluster") || meta.FindStatusCondition(st.Conditions, "Available") == nil {
+			t.Errorf("%T: doing %q, conditions %+v", there, st.Action, st.Conditions)
+		}
+		failed := 0
+		for told := f.r.Events.(*events.FakeRecorder).Events; len(told) > 0; {
+			if strings.Contains(<-told, "Warning Failed") {
+				failed++
+			}
+		}
+		if _, is := there.(*corev1.Service); is && failed != 1 {
+			t.Errorf("%T: %d events for three looks", there, failed)
 		}
 	}
 }

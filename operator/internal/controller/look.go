@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -263,9 +262,6 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		p.Ready = p.Ready || status.Ready
 		p.Started = p.Started || status.ContainerID != "" || status.State.Running != nil || status.State.Terminated != nil ||
 			status.LastTerminationState.Terminated != nil
-		if why := status.State.Waiting; why != nil {
-			p.Waits = bounded(strings.Trim(why.Reason+": "+why.Message, ": "), 256)
-		}
 		for _, ended := range []*corev1.ContainerStateTerminated{status.State.Terminated,
 			status.LastTerminationState.Terminated} {
 			if ended != nil {
@@ -274,10 +270,11 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 			}
 		}
 	}
+	p.Waits = waits(pod)
 	since := now
 	for i := range pod.Status.Conditions {
 		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
-			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, bounded(at.Message, 256)
+			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, told(at.Message)
 		}
 	}
 	if pod.Spec.NodeName != "" {

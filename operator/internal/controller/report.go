@@ -37,7 +37,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	failed error) error {
 	st := &c.Status
 	st.ObservedGeneration = c.Generation
-	st.Action = bounded(a.String(), 1024)
+	st.Action = doing(a, failed)
 	st.Endpoint = fmt.Sprintf("%s://%s.%s.svc:%d", objects.Scheme(c), c.Name, c.Namespace, objects.PortClient)
 	if c.Spec.Recovery == nil {
 		st.VoidedConsent = nil // the next one is a new word
@@ -53,6 +53,9 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		membersOf(st, s)
 		lossOf(st, s)
 		conditions(st, s, c)
+	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
+			Reason: "NotLooked", Message: cmp.Or(st.Action, "no look has succeeded yet"), ObservedGeneration: c.Generation})
 	}
 	progress(st, c, a, failed)
 	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
@@ -75,7 +78,7 @@ func progress(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, a d
 	}
 	switch {
 	case failed != nil:
-		set(Progressing, metav1.ConditionTrue, "Failed", fmt.Sprintf("%s: %s", a, failed))
+		set(Progressing, metav1.ConditionTrue, "Failed", cmp.Or(st.Action, failed.Error()))
 	case c.Spec.Paused:
 		set(Progressing, metav1.ConditionUnknown, Paused, st.Action)
 	case a.Kind != decide.Wait || a.Why != "":

@@ -141,6 +141,28 @@ func TestNext(t *testing.T) {
 		{"a number is not used again, though the status has forgotten it and the claim is gone", func(o *decide.Observed) {
 			o.Kept.Serial, o.Claims, o.Kept.Founders = 0, o.Claims[1:], nil
 		}, decide.CreateClaim, "m4", "takes the place of m3"},
+		{"founders that cannot start", func(o *decide.Observed) {
+			o.Kept.Founded, o.Cluster, o.Pods[1].Ready, o.Pods[1].Waits = false, nil, false, "ImagePullBackOff"
+		}, decide.Wait, "", "the founders [m1 m2 m3] have not met yet: m2: ImagePullBackOff"},
+		{"a member that is restarted cannot start", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].Waits = "ImagePullBackOff"
+		}, decide.Wait, "", "m3 is not ready: ImagePullBackOff"},
+		{"another version, and one cannot start", func(o *decide.Observed) {
+			o.Pods[0].Ready, o.Pods[0].Waits, o.Pods[1].Template = false, "ImagePullBackOff", "old"
+		}, decide.Wait, "", "m2 waits for its restart until m3 works: ImagePullBackOff"},
+		{"a job adds a member that cannot start", func(o *decide.Observed) {
+			o.Cluster.Jobs = []decide.Job{{ID: 7, What: "add m4", Adds: []string{"m4"}}}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a", Homeless: true, Waits: "0/3 nodes"})
+		}, decide.Wait, "", "add m4. m4: no node takes its pod: 0/3 nodes"},
+		{"no leader, and members cannot start", func(o *decide.Observed) {
+			o.Cluster, o.Pods[2].Waits = nil, "ImagePullBackOff"
+		}, decide.Wait, "", "no leader answers. m1: ImagePullBackOff"},
+		{"a member runs, and the leader does not hear it", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].Running = true
+		}, decide.Wait, "", "m3 is not ready: its process runs, and the leader does not hear it"},
 		{"a paused cluster that lacks nothing", func(o *decide.Observed) { o.Want.Paused = true }, decide.Wait, "", "paused by spec.paused"},
 		{"a paused cluster, and a pod is missing", func(o *decide.Observed) {
 			o.Want.Paused, o.Pods = true, o.Pods[1:]

@@ -102,7 +102,7 @@ type Pod struct {
 	Running   bool
 	Ready     bool
 	Started   bool   // a container of it runs, or has run
-	Waits     string // why none has
+	Waits     string // why it does not serve, as Kubernetes tells, and what helps
 	Leaving   bool   // it was deleted
 	Ended     bool   // its containers ended and start no more
 	Succeeded bool   // they ended well
@@ -181,6 +181,16 @@ func (o *Observed) pod(member string) *Pod {
 		return &o.Pods[i]
 	}
 	return nil
+}
+
+// members are those that have a claim which a process had.
+func (o *Observed) members() (names []string) {
+	for i := range o.Claims {
+		if o.Claims[i].Used {
+			names = append(names, o.Claims[i].Member)
+		}
+	}
+	return names
 }
 
 func (c *Cluster) member(name string) *Member {

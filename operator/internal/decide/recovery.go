@@ -164,13 +164,6 @@ func commandRuns(o *Observed, p *Pod) *Action {
 		"without spec.recovery nothing is recovered", p.Name, r.Survivor, after(": ", p.Waits))
 }
 
-func after(mark, text string) string {
-	if text == "" {
-		return ""
-	}
-	return mark + text
-}
-
 // stranded tells whether a pod is on a node that is lost, so that nobody knows what it does.
 func (o *Observed) stranded(p *Pod) bool { return p.NodeLost && p.Stuck >= o.Want.ReplaceAfter }
 

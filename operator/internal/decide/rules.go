@@ -52,7 +52,7 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
 		}
 	}
-	return wait("the founders %v have not met yet", o.Kept.Founders)
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", o.whyAny(o.Kept.Founders)))
 }
 
 // forgotten tells whether there was a cluster of which the status knows nothing, as after somebody has removed the status, or
@@ -139,7 +139,8 @@ func jobs(o *Observed) *Action {
 		}
 	}
 	if len(o.Cluster.Jobs) > 0 {
-		return wait("the cluster makes a change: %s", o.Cluster.Jobs[0].What)
+		job := &o.Cluster.Jobs[0]
+		return wait("the cluster makes a change: %s%s", job.What, after(". ", o.whyAny(job.Adds)))
 	}
 	if o.Cluster.Joint {
 		return wait("the cluster changes its voters")

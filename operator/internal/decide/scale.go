@@ -48,7 +48,8 @@ func more(o *Observed) *Action {
 	all, work := o.Cluster.voters()
 	for i := range o.Cluster.Members {
 		if o.Cluster.Members[i].Joining {
-			return wait("%s has not caught up yet", o.Cluster.Members[i].Name)
+			name := o.Cluster.Members[i].Name
+			return wait("%s has not caught up yet%s", name, after(": ", o.why(name)))
 		}
 	}
 	switch {
@@ -122,7 +123,7 @@ func roll(o *Observed) *Action {
 	for i := range o.Cluster.Members { // one that was restarted must be back
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); m.Voter && (!m.works() || p == nil || p.Leaving || !p.Ready) {
-			return wait("%s waits for its restart until %s works", next.Name, m.Name)
+			return wait("%s waits for its restart until %s works%s", next.Name, m.Name, after(": ", o.whyOf(m)))
 		}
 	}
 	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
@@ -133,7 +134,7 @@ func absent(o *Observed) *Action {
 	for i := range o.Cluster.Members {
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); p == nil || p.Leaving || m.Voter && (!m.works() || !p.Ready) {
-			return wait("%s is not ready", m.Name)
+			return wait("%s is not ready%s", m.Name, after(": ", o.whyOf(m)))
 		}
 	}
 	return nil
