@@ -10,9 +10,13 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=qc,categories=all
-// +kubebuilder:printcolumn:name="Wanted",type=integer,JSONPath=`.spec.members`
-// +kubebuilder:printcolumn:name="Healthy",type=integer,JSONPath=`.status.healthyMembers`
+// +kubebuilder:printcolumn:name="Members",type=integer,JSONPath=`.spec.members`
+// +kubebuilder:printcolumn:name="Working",type=integer,JSONPath=`.status.healthyMembers`
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Leader",type=string,priority=1,JSONPath=`.status.leader`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="Doing",type=string,JSONPath=`.status.action`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="the name has at most 40 characters: names of members begin with it"

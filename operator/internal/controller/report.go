@@ -51,7 +51,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	}
 	if s.view != nil && (s.view.Described != nil || failed == nil) {
 		membersOf(st, s)
-		lossOf(st, s)
+		lossOf(st, s, c)
 		conditions(st, s, c)
 	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
@@ -116,19 +116,22 @@ func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.Quor
 // membersOf tells the members as the cluster does.
 func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if s.view.Described == nil {
-		st.HealthyMembers = 0
+		st.HealthyMembers, st.Leader = 0, ""
 		for i := range st.Members {
 			st.Members[i].Healthy, st.Members[i].Leader = false, false
 		}
 		return
 	}
-	st.Members, st.HealthyMembers = nil, 0
+	st.Members, st.HealthyMembers, st.Leader = nil, 0, ""
 	for _, m := range s.view.Described.GetMembers() {
 		one := v1alpha1.MemberStatus{Name: s.view.NameOf(m), ID: strconv.FormatUint(m.GetId(), 16), Role: roleOf(m),
 			Zone:  m.GetZone(),
 			Build: m.GetBuild(), Leader: m.GetLeader(), Healthy: m.GetLeader() || m.GetActive() && m.GetCaughtUp()}
 		if pod := s.pods[one.Name]; pod != nil {
 			one.Node = pod.Spec.NodeName
+		}
+		if one.Leader {
+			st.Leader = one.Name
 		}
 		if one.Healthy && one.Role != "learner" && one.Role != "joining" {
 			st.HealthyMembers++
@@ -144,7 +147,7 @@ func roleOf(m *quoratepb.Member) string {
 
 // lossOf tells what is left while a majority is lost. It stays reported until a leader answers, or the recovery begins: a
 // survivor that is silent for a moment makes no consent void.
-func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
+func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateCluster) {
 	if r := st.Recovery; s.view.Described != nil || r != nil && !r.Done && r.Failed == "" {
 		st.QuorumLoss = nil
 		return
@@ -155,8 +158,9 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	}
 	st.QuorumLoss = &v1alpha1.QuorumLoss{ID: loss.ID, Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
-		Lost:    loss.Lost,
-		Consent: fmt.Sprintf("spec.recovery: {acceptLossAfter: %d, loss: %q}", loss.Survivor.Revision, loss.ID)}
+		Lost: loss.Lost,
+		Consent: fmt.Sprintf(`kubectl patch quoratecluster %s -n %s --type merge -p `+
+			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}'`, c.Name, c.Namespace, loss.Survivor.Revision, loss.ID)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
@@ -191,7 +195,8 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		if loss := st.QuorumLoss; loss != nil {
 			reason = "QuorumLost"
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
-				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
+				"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
+				loss.Consent)
 			message += compared(loss, s)
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
