@@ -188,7 +188,7 @@ func TestReconcile_conditions(t *testing.T) {
 		Cure:     "quorate compact"}, {Code: doctor.EvenVoters, Severity: doctor.Advice, Sentence: "two", Cure: "add"}}
 	f.must(f.step(1))
 	at := meta.FindStatusCondition(f.cluster().Status.Conditions, "DISK_FULL")
-	if at == nil || at.Reason != "CannotWrite" || at.Message != "the disk of m1 is full → quorate compact" {
+	if at == nil || at.Reason != "CannotWrite" || at.Message != "the disk of m1 is full → kubectl quorate -n ns kv compact" {
 		t.Errorf("the finding: %+v", at)
 	}
 	f.group.findings = f.group.findings[1:]

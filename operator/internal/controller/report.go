@@ -182,7 +182,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 			because = "; its cause is " + string(f.Because)
 		}
 		if !found[string(f.Code)] { // findings are in the order of their importance
-			set(string(f.Code), true, reasonOf(f.Severity), f.Sentence+because+" → "+f.Cure)
+			set(string(f.Code), true, reasonOf(f.Severity), f.Sentence+because+" → "+cureOf(c, f))
 		}
 		found[string(f.Code)] = true
 	}
@@ -215,7 +215,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	switch {
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
 		f := &s.view.Findings[0]
-		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+f.Cure)
+		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+cureOf(c, f))
 	case st.HealthyMembers < c.Spec.Members:
 		set(Healthy, false, "MembersMissing", fmt.Sprintf("%d of %d members work", st.HealthyMembers, c.Spec.Members))
 	default:
