@@ -129,12 +129,18 @@ func roll(o *Observed) *Action {
 	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
 }
 
-// absent waits for members that restart, or are down.
+// absent waits for members that restart, or are down, and for the ends of processes that were removed: their claims go after
+// that. A process on a lost node may never be known to end.
 func absent(o *Observed) *Action {
 	for i := range o.Cluster.Members {
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); p == nil || p.Leaving || m.Voter && (!m.works() || !p.Ready) {
 			return wait("%s is not ready%s", m.Name, after(": ", o.whyOf(m)))
+		}
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Leaving && !p.NodeLost && !p.Recovers && !o.Cluster.named(p.Member) {
+			return wait("%s was removed, and its pod ends", p.Member)
 		}
 	}
 	return nil
