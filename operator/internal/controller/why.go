@@ -32,10 +32,10 @@ func waits(pod *corev1.Pod) string {
 		ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 		switch {
 		case status.Ready:
-		case ended != nil && (ended.ExitCode != 0 || status.State.Running == nil):
-			return endedSo(pod.Name, status.Name, ended)
-		case why != nil && (why.Message != "" || why.Reason != "PodInitializing"):
+		case why != nil && why.Reason != "CrashLoopBackOff" && (why.Message != "" || why.Reason != "PodInitializing"):
 			return told(strings.Trim(why.Reason+": "+why.Message, ": ")) + arrow(cures[why.Reason])
+		case ended != nil && (ended.ExitCode != 0 || status.State.Running == nil):
+			return endedSo(pod, &status, ended)
 		case status.State.Running != nil && status.Name != pod.Spec.Containers[0].Name:
 			return "its container " + status.Name + " runs"
 		}
@@ -44,17 +44,20 @@ func waits(pod *corev1.Pod) string {
 }
 
 // endedSo says how a container ended, by the last line that it wrote.
-func endedSo(pod, container string, ended *corev1.ContainerStateTerminated) string {
+func endedSo(pod *corev1.Pod, status *corev1.ContainerStatus, ended *corev1.ContainerStateTerminated) string {
 	lines := strings.Split(strings.TrimSpace(ended.Message), "\n")
 	how := fmt.Sprintf("exit code %d", ended.ExitCode)
 	if ended.Reason != "" && ended.Reason != "Error" && ended.Reason != "Completed" {
 		how = ended.Reason
 	}
-	cure := fmt.Sprintf("kubectl logs %s -c %s --previous", pod, container)
+	cure := fmt.Sprintf("kubectl logs -n %s %s -c %s", pod.Namespace, pod.Name, status.Name)
+	if status.State.Running != nil {
+		cure += " --previous" // else the log is that of the process that ended
+	}
 	if ended.Reason == "OOMKilled" {
 		cure = "raise spec.resources.limits.memory, or lower --memory in spec.args"
 	}
-	return told(fmt.Sprintf("its container %s ended (%s)%s", container, how, colon(lines[len(lines)-1]))) + arrow(cure)
+	return told(fmt.Sprintf("its container %s ended (%s)%s", status.Name, how, colon(lines[len(lines)-1]))) + arrow(cure)
 }
 
 func told(text string) string  { return bounded(text, mostTold) }
