@@ -18,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
@@ -82,6 +83,7 @@ func TestOperator_life(t *testing.T) {
 		s.stop(string(s.member(false).UID), syscall.SIGKILL)
 		s.until("back", time.Minute, func(c *v1alpha1.QuorateCluster) bool { return s.restarted() > before && s.settled(3)(c) })
 	})
+	s.scenario("paused, and a pod deleted meanwhile", s.pause)
 	s.scenario("claim deleted by hand", s.loseClaim)
 	s.scenario("node lost", s.loseNode)
 	s.scenario("version rolled", s.roll)
@@ -387,9 +389,8 @@ func (s *stage) recover() {
 	s.until("said to be lost", time.Minute, func(c *v1alpha1.QuorateCluster) bool { return c.Status.QuorumLoss != nil })
 	loss := s.get().Status.QuorumLoss
 	s.Logf("%+v", loss)
-	s.change(func(spec *v1alpha1.QuorateClusterSpec) {
-		spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: loss.Revision, Loss: loss.ID}
-	})
+	_, patch, _ := strings.Cut(loss.Consent, " --type merge -p ") // as somebody does who pastes the command
+	must(s.T, s.api.Patch(s.Context(), s.get(), client.RawPatch(types.MergePatchType, []byte(strings.Trim(patch, "'")))))
 	s.until("recovered", 2*time.Minute, func(c *v1alpha1.QuorateCluster) bool {
 		return s.settled(5)(c) && c.Status.Recovery != nil && c.Status.Recovery.Done
 	})

@@ -10,9 +10,13 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=qc,categories=all
-// +kubebuilder:printcolumn:name="Wanted",type=integer,JSONPath=`.spec.members`
-// +kubebuilder:printcolumn:name="Healthy",type=integer,JSONPath=`.status.healthyMembers`
+// +kubebuilder:printcolumn:name="Members",type=integer,JSONPath=`.spec.members`
+// +kubebuilder:printcolumn:name="Working",type=integer,JSONPath=`.status.healthyMembers`
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
+// +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="Healthy")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Leader",type=string,priority=1,JSONPath=`.status.leader`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="Doing",type=string,JSONPath=`.status.action`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="the name has at most 40 characters: names of members begin with it"
@@ -86,6 +90,11 @@ type QuorateClusterSpec struct {
 
 	// Recovery is the consent to a loss after a majority is gone for ever.
 	Recovery *Recovery `json:"recovery,omitempty"`
+
+	// Paused keeps the operator from every step: it makes, stops, adds and removes no member, asks the cluster for nothing,
+	// and begins no recovery. It goes on to look, to report, and to renew certificates. A consent in Recovery that is there
+	// meanwhile is void, and a recovery ends whose command was not started.
+	Paused bool `json:"paused,omitempty"`
 
 	// Restore founds the cluster with a past state of a continuous backup.
 	Restore *RestoreFrom `json:"restore,omitempty"`

@@ -19,8 +19,11 @@ type QuorateClusterStatus struct {
 	// HealthyMembers is the number of voters that the leader hears and that have caught up.
 	HealthyMembers int32          `json:"healthyMembers"`
 	Members        []MemberStatus `json:"members,omitempty"`
+	// Leader is the member that leads; empty: no leader answers.
+	Leader string `json:"leader,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
-	// and cure. NodeShared is there while a node has several voters, VersionRefused while members do not get the spec's image.
+	// and cure. NodeShared is there while a node has several voters, VersionRefused while members do not get the spec's image,
+	// Paused once the operator has seen spec.paused.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -76,7 +79,7 @@ type QuorumLoss struct {
 	Survivors []string `json:"survivors,omitempty"`
 	// Lost are the voters that are gone.
 	Lost []string `json:"lost"`
-	// Consent is spec.recovery that lets the operator recover the survivor.
+	// Consent is the command that lets the operator recover the survivor: it sets spec.recovery.
 	Consent string `json:"consent"`
 }
 

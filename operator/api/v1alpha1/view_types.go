@@ -11,6 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Restorable",type=string,JSONPath=`.status.restorableTime`
 // +kubebuilder:printcolumn:name="Proven",type=string,JSONPath=`.status.provenTime`
 // +kubebuilder:printcolumn:name="Trouble",type=string,JSONPath=`.status.trouble`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type QuorateBackup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -47,6 +48,7 @@ type QuorateBackupStatus struct {
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type QuorateRestore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -82,9 +84,14 @@ type QuorateRestoreSpec struct {
 
 // QuorateRestoreStatus is how far a restore is.
 type QuorateRestoreStatus struct {
-	// State is Waiting, Restoring, Done or Failed.
+	// State is Waiting, Restoring, Done or Failed. Done and Failed are final.
 	State   string `json:"state,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Conditions are Complete, once the new cluster serves the past state, and Failed, once it is known that none comes.
+	// +listType=map
+	// +listMapKey=type
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 }
 
 // RestoreFrom is a past state of a continuous backup.

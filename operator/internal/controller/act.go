@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -178,11 +177,4 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 		st.VoidedConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
 	}
 	return r.Status().Update(ctx, c)
-}
-
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
 }

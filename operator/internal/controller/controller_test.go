@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -71,6 +73,19 @@ func TestReconcile_foreign(t *testing.T) {
 		at := meta.FindStatusCondition(f.cluster().Status.Conditions, "Progressing")
 		if err == nil || at == nil || !strings.Contains(at.Message, "is not of this cluster") || len(f.pods()) > 0 {
 			t.Errorf("%T: error %v, condition %+v, %d pods", there, err, at, len(f.pods()))
+		}
+		st := f.cluster().Status
+		if !strings.Contains(st.Action, "is not of this cluster") || meta.FindStatusCondition(st.Conditions, "Available") == nil {
+			t.Errorf("%T: doing %q, conditions %+v", there, st.Action, st.Conditions)
+		}
+		failed := 0
+		for told := f.r.Events.(*events.FakeRecorder).Events; len(told) > 0; {
+			if strings.Contains(<-told, "Warning Failed") {
+				failed++
+			}
+		}
+		if _, is := there.(*corev1.Service); is && failed != 1 {
+			t.Errorf("%T: %d events for three looks", there, failed)
 		}
 	}
 }
@@ -173,7 +188,7 @@ func TestReconcile_conditions(t *testing.T) {
 		Cure:     "quorate compact"}, {Code: doctor.EvenVoters, Severity: doctor.Advice, Sentence: "two", Cure: "add"}}
 	f.must(f.step(1))
 	at := meta.FindStatusCondition(f.cluster().Status.Conditions, "DISK_FULL")
-	if at == nil || at.Reason != "CannotWrite" || at.Message != "the disk of m1 is full → quorate compact" {
+	if at == nil || at.Reason != "CannotWrite" || at.Message != "the disk of m1 is full → kubectl quorate -n ns kv compact" {
 		t.Errorf("the finding: %+v", at)
 	}
 	f.group.findings = f.group.findings[1:]
@@ -184,6 +199,9 @@ func TestReconcile_conditions(t *testing.T) {
 		t.Errorf("after it is over: %+v", c.Status.Conditions)
 	}
 	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
+	if c.Status.Leader != names[0] {
+		t.Errorf("the leader is %q", c.Status.Leader)
+	}
 	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names,
 		Members: names}}
 	for _, name := range names[1:] {
@@ -193,7 +211,7 @@ func TestReconcile_conditions(t *testing.T) {
 	f.must(f.step(1))
 	c = f.cluster()
 	if at := meta.FindStatusCondition(c.Status.Conditions, "Available"); at == nil || at.Reason != "QuorumLost" ||
-		!strings.Contains(at.Message, "spec.recovery: {acceptLossAfter: 5, loss: ") || c.Status.QuorumLoss.Survivor != names[0] {
+		!strings.Contains(at.Message, c.Status.QuorumLoss.Consent) || c.Status.Leader != "" || c.Status.QuorumLoss.Survivor != names[0] {
 		t.Errorf("a lost majority: %+v, %+v", at, c.Status.QuorumLoss)
 	}
 }
@@ -296,7 +314,7 @@ func TestReconcile_voidConsent(t *testing.T) {
 	}
 	f.must(f.step(3))
 	if st := f.cluster().Status; st.Recovery != nil || st.QuorumLoss == nil || !strings.Contains(st.Action, "is void") ||
-		st.QuorumLoss.Consent != fmt.Sprintf("spec.recovery: {acceptLossAfter: 5, loss: %q}", st.QuorumLoss.ID) {
+		!strings.HasPrefix(st.QuorumLoss.Consent, "kubectl patch quoratecluster kv -n ns --type merge -p '{") {
 		t.Fatalf("doing %q, %+v, %+v", st.Action, st.Recovery, st.QuorumLoss)
 	}
 	f.group.answers = nil // for a moment
@@ -304,8 +322,11 @@ func TestReconcile_voidConsent(t *testing.T) {
 		t.Errorf("taken out: void %v, %+v", st.VoidedConsent, st.QuorumLoss)
 	}
 	f.group.answers = []decide.Answer{{Member: names[0], Index: 9, Revision: 5, Voters: names, Members: names}}
-	id := f.cluster().Status.QuorumLoss.ID
-	st := consent(&v1alpha1.Recovery{AcceptLossAfter: 5, Loss: id}).Status
+	loss := f.cluster().Status.QuorumLoss
+	id, patch := loss.ID, strings.Split(loss.Consent, "'")[1] // as somebody does who pastes the command
+	f.must(f.Patch(t.Context(), f.cluster(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	f.must(f.step(2))
+	st := f.cluster().Status
 	if r := st.Recovery; r == nil || r.Consent.Loss != id || st.QuorumLoss != nil || !r.Stopping {
 		t.Errorf("given again: %+v, %+v", r, st.QuorumLoss)
 	}

@@ -89,7 +89,8 @@ func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateC
 	if change != nil {
 		change(c)
 	}
-	api := fake.NewClientBuilder().WithScheme(known).WithObjects(c).WithInterceptorFuncs(hooks).
+	uid := func(o client.Object) []string { return []string{string(o.(*corev1.Event).InvolvedObject.UID)} }
+	api := fake.NewClientBuilder().WithIndex(&corev1.Event{}, "involvedObject.uid", uid).WithScheme(known).WithObjects(c).WithInterceptorFuncs(hooks).
 		WithStatusSubresource(c, &v1alpha1.QuorateBackup{}, &v1alpha1.QuorateRestore{}, &corev1.Pod{}).Build()
 	f := &fixture{T: t, Client: api, group: &group{}, now: time.Unix(1e9, 0), key: client.ObjectKeyFromObject(c)}
 	f.r = &controller.Clusters{Client: api, Read: api, Events: events.NewFakeRecorder(1000),

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -268,7 +267,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 	w := decide.Want{Prefix: objects.Prefix(c), Members: int(c.Spec.Members), Zones: c.Spec.Zones,
 		Template: objects.Template(c),
 		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
-		KeepClaims: c.Spec.Storage.Keep}
+		KeepClaims: c.Spec.Storage.Keep, Paused: c.Spec.Paused}
 	if c.Spec.Recovery != nil && c.Spec.Recovery.Loss != "" { // one of a former form names no loss, and accepts none
 		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
 		w.Uncompared = c.Spec.Recovery.WithoutComparing
@@ -312,9 +311,6 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		p.Ready = p.Ready || status.Ready
 		p.Started = p.Started || status.ContainerID != "" || status.State.Running != nil || status.State.Terminated != nil ||
 			status.LastTerminationState.Terminated != nil
-		if why := status.State.Waiting; why != nil {
-			p.Waits = bounded(strings.Trim(why.Reason+": "+why.Message, ": "), 256)
-		}
 		for _, ended := range []*corev1.ContainerStateTerminated{status.State.Terminated,
 			status.LastTerminationState.Terminated} {
 			if ended != nil {
@@ -323,13 +319,11 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 			}
 		}
 	}
-	for i := range pod.Status.InitContainerStatuses {
-		p.Waits = cmp.Or(failure(&pod.Status.InitContainerStatuses[i]), p.Waits)
-	}
+	p.Waits = waits(pod)
 	since := now
 	for i := range pod.Status.Conditions {
 		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
-			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, bounded(at.Message, 256)
+			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, told(at.Message)
 		}
 	}
 	if pod.Spec.NodeName != "" {
@@ -339,18 +333,6 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	p.Stuck = max(0, now.Sub(since))
 	p.Life = lifeOf(pod, node)
 	return p
-}
-
-// failure says how the last try of a container ended that runs before the member, such as a restore; empty: it has not failed.
-// The last line of its log has the reason.
-func failure(status *corev1.ContainerStatus) string {
-	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-	if ended == nil || ended.ExitCode == 0 {
-		return ""
-	}
-	said := strings.TrimSpace(ended.Message)
-	said = cmp.Or(said[strings.LastIndex(said, "\n")+1:], ended.Reason)
-	return fmt.Sprintf("container %s ended with status %d: %s", status.Name, ended.ExitCode, bounded(said, 512))
 }
 
 // lifeOf is another text if the process of a pod may have run meanwhile: then it was another pod, its container was started

@@ -61,16 +61,20 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		err = r.look(ctx, c, s)
 	}
 	defer s.close()
-	action := decide.Action{Kind: decide.Wait, Why: "Kubernetes could not be read"}
+	action := decide.Action{Kind: decide.Wait}
 	if err == nil {
+		r.warnings(ctx, s)
 		action = decide.Next(&s.observed)
 		err = r.act(ctx, c, s, action)
 		if action.Kind != decide.Wait {
 			r.tell(c, action, err)
 		}
 	}
-	if err == nil {
+	if err == nil && !c.Spec.Paused {
 		err = r.follow(ctx, c, s)
+	}
+	if err != nil && action.Kind == decide.Wait && !apierrors.IsConflict(err) && before.Action != doing(action, err) {
+		r.tell(c, action, err) // the same again is no news
 	}
 	if reported := r.report(ctx, c, s, before, action, err); err == nil {
 		err = reported
@@ -79,7 +83,10 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("%s: %w", action, err)
+		if text := action.String(); text != "" {
+			err = fmt.Errorf("%s: %w", text, err)
+		}
+		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: max(decide.Pause(action), 200*time.Millisecond)}, nil
 }

@@ -31,6 +31,7 @@ const (
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 	// VersionRefused says why members do not get the image of the spec; absent: they do.
 	VersionRefused = "VersionRefused"
+	Paused         = "Paused" // the operator has seen spec.paused, and makes no step; absent: it makes some
 )
 
 // report writes the status, if it is another one than before.
@@ -39,7 +40,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	failed error) error {
 	st := &c.Status
 	st.ObservedGeneration = c.Generation
-	st.Action = bounded(a.String(), 1024)
+	st.Action = doing(a, failed)
 	st.Endpoint = fmt.Sprintf("%s://%s.%s.svc:%d", objects.Scheme(c), c.Name, c.Namespace, objects.PortClient)
 	if c.Spec.Recovery == nil {
 		st.VoidedConsent = nil // the next one is a new word
@@ -53,20 +54,14 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	}
 	if s.view != nil && (s.view.Described != nil || failed == nil) {
 		membersOf(st, s)
-		lossOf(st, s)
+		lossOf(st, s, c)
 		conditions(st, s, c)
 		refusal(st, c, s.observed.Want.Refused)
+	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
+			Reason: "NotLooked", Message: cmp.Or(st.Action, "no look has succeeded yet"), ObservedGeneration: c.Generation})
 	}
-	progress := metav1.Condition{Type: Progressing, Status: metav1.ConditionFalse, Reason: "Settled",
-		Message: "the cluster is as the spec wants it", ObservedGeneration: c.Generation}
-	switch {
-	case failed != nil:
-		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, "Failed", bounded(fmt.Sprintf("%s: %s", a,
-			failed), 2048)
-	case a.Kind != decide.Wait || a.Why != "":
-		progress.Status, progress.Reason, progress.Message = metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working")
-	}
-	meta.SetStatusCondition(&st.Conditions, progress)
+	progress(st, c, a, failed)
 	if same(*before, *st) || r.ticks(client.ObjectKeyFromObject(c), before, st) {
 		return nil
 	}
@@ -75,6 +70,30 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	}
 	r.tellAvailable(c, before)
 	return nil
+}
+
+// progress tells what the operator does, or that it does nothing: a cluster that is paused may lack what the spec wants, so
+// that nobody says whether it is settled.
+func progress(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, a decide.Action, failed error) {
+	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason,
+			Message: bounded(message, 2048), ObservedGeneration: c.Generation})
+	}
+	if c.Spec.Paused {
+		set(Paused, metav1.ConditionTrue, "Spec", "spec.paused is set: no member is made, stopped, added or removed")
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, Paused)
+	}
+	switch {
+	case failed != nil:
+		set(Progressing, metav1.ConditionTrue, "Failed", cmp.Or(st.Action, failed.Error()))
+	case c.Spec.Paused:
+		set(Progressing, metav1.ConditionUnknown, Paused, st.Action)
+	case a.Kind != decide.Wait || a.Why != "":
+		set(Progressing, metav1.ConditionTrue, string(a.Kind), cmp.Or(st.Action, "working"))
+	default:
+		set(Progressing, metav1.ConditionFalse, "Settled", "the cluster is as the spec wants it")
+	}
 }
 
 // steady is how long a status stays as it is where only numbers in sentences have changed, such as for how long a member is
@@ -105,19 +124,22 @@ func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.Quor
 // membersOf tells the members as the cluster does.
 func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if s.view.Described == nil {
-		st.HealthyMembers = 0
+		st.HealthyMembers, st.Leader = 0, ""
 		for i := range st.Members {
 			st.Members[i].Healthy, st.Members[i].Leader = false, false
 		}
 		return
 	}
-	st.Members, st.HealthyMembers = nil, 0
+	st.Members, st.HealthyMembers, st.Leader = nil, 0, ""
 	for _, m := range s.view.Described.GetMembers() {
 		one := v1alpha1.MemberStatus{Name: s.view.NameOf(m), ID: strconv.FormatUint(m.GetId(), 16), Role: roleOf(m),
 			Zone:  m.GetZone(),
 			Build: m.GetBuild(), Leader: m.GetLeader(), Healthy: m.GetLeader() || m.GetActive() && m.GetCaughtUp()}
 		if pod := s.pods[one.Name]; pod != nil {
 			one.Node = pod.Spec.NodeName
+		}
+		if one.Leader {
+			st.Leader = one.Name
 		}
 		if one.Healthy && one.Role != "learner" && one.Role != "joining" {
 			st.HealthyMembers++
@@ -133,7 +155,7 @@ func roleOf(m *quoratepb.Member) string {
 
 // lossOf tells what is left while a majority is lost. It stays reported until a leader answers, or the recovery begins: a
 // survivor that is silent for a moment makes no consent void.
-func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
+func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateCluster) {
 	if r := st.Recovery; s.view.Described != nil || r != nil && !r.Done && r.Failed == "" {
 		st.QuorumLoss = nil
 		return
@@ -144,8 +166,9 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	}
 	st.QuorumLoss = &v1alpha1.QuorumLoss{ID: loss.ID, Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
-		Lost:    loss.Lost,
-		Consent: fmt.Sprintf("spec.recovery: {acceptLossAfter: %d, loss: %q}", loss.Survivor.Revision, loss.ID)}
+		Lost: loss.Lost,
+		Consent: fmt.Sprintf(`kubectl patch quoratecluster %s -n %s --type merge -p `+
+			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}'`, c.Name, c.Namespace, loss.Survivor.Revision, loss.ID)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
@@ -167,7 +190,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 			because = "; its cause is " + string(f.Because)
 		}
 		if !found[string(f.Code)] { // findings are in the order of their importance
-			set(string(f.Code), true, reasonOf(f.Severity), f.Sentence+because+" → "+f.Cure)
+			set(string(f.Code), true, reasonOf(f.Severity), f.Sentence+because+" → "+cureOf(c, f))
 		}
 		found[string(f.Code)] = true
 	}
@@ -180,7 +203,8 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		if loss := st.QuorumLoss; loss != nil {
 			reason = "QuorumLost"
 			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
-				"would be lost. If no other member comes back, set %s", loss.Lost, loss.Survivor, loss.Revision, loss.Consent)
+				"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
+				loss.Consent)
 			message += compared(loss, s)
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
@@ -199,7 +223,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	switch {
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
 		f := &s.view.Findings[0]
-		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+f.Cure)
+		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+cureOf(c, f))
 	case st.HealthyMembers < c.Spec.Members:
 		set(Healthy, false, "MembersMissing", fmt.Sprintf("%d of %d members work", st.HealthyMembers, c.Spec.Members))
 	default:

@@ -21,8 +21,11 @@ const (
 	RestoreWaiting   = "Waiting"
 	RestoreRestoring = "Restoring"
 	RestoreDone      = "Done"
-	RestoreFailed    = "Failed"
+	RestoreFailed    = "Failed" // and the condition of that name
 )
+
+// RestoreComplete is the condition of a restore whose cluster serves.
+const RestoreComplete = "Complete"
 
 // restoreLook is how often a restore looks at its cluster.
 const restoreLook = 5 * time.Second
@@ -47,20 +50,43 @@ func (r *Restores) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := r.Read.Get(ctx, req.NamespacedName, q); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !q.DeletionTimestamp.IsZero() || q.Status.State == RestoreDone || q.Status.State == RestoreFailed {
+	if !q.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	state, message, err := r.step(ctx, q)
-	if err != nil {
-		return ctrl.Result{}, err
+	before := q.Status.DeepCopy()
+	if st := &q.Status; st.State != RestoreDone && st.State != RestoreFailed {
+		state, message, err := r.step(ctx, q)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		st.State, st.Message = state, bounded(message, 1024)
 	}
-	if q.Status.State != state || q.Status.Message != message {
-		q.Status = v1alpha1.QuorateRestoreStatus{State: state, Message: bounded(message, 1024)}
+	restoreConditions(q)
+	if !same(before, q.Status) {
 		if err := r.Status().Update(ctx, q); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
+	if q.Status.State == RestoreDone || q.Status.State == RestoreFailed {
+		return ctrl.Result{}, nil
+	}
 	return ctrl.Result{RequeueAfter: restoreLook}, nil
+}
+
+// restoreConditions says of a restore by conditions what its state says, also of one that an older operator has ended.
+func restoreConditions(q *v1alpha1.QuorateRestore) {
+	st := &q.Status
+	st.ObservedGeneration = q.Generation
+	set := func(kind string, is bool) {
+		status := metav1.ConditionFalse
+		if is {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: status, Reason: st.State,
+			Message: st.Message, ObservedGeneration: q.Generation})
+	}
+	set(RestoreComplete, st.State == RestoreDone)
+	set(RestoreFailed, st.State == RestoreFailed)
 }
 
 func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
@@ -97,7 +123,7 @@ func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: q.Spec.ClusterName, Namespace: q.Namespace,
 		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
 	like.Spec.DeepCopyInto(&c.Spec)
-	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore = nil, nil, q.Spec.From.DeepCopy()
+	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore, c.Spec.Paused = nil, nil, q.Spec.From.DeepCopy(), false
 	if q.Spec.RootPasswordSecret != "" && c.Spec.Auth != nil {
 		c.Spec.Auth.RootPasswordSecret = q.Spec.RootPasswordSecret
 	}

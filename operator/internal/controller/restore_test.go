@@ -1,10 +1,12 @@
 package controller_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,13 +16,13 @@ import (
 	"github.com/quorate/quorate/operator/internal/controller"
 )
 
-// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like, and that the operator logs
-// in with the password that root had then.
+// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like, that the operator logs
+// in with the password that root had then, and that conditions tell the end of the restore.
 func TestRestores(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) {
 		c.Spec.Exposure = v1alpha1.Exposure{Type: "LoadBalancer", Annotations: map[string]string{"dns": "kv.example.com"},
 			Hosts: []string{"kv.example.com"}}
-		c.Spec.Backup = &v1alpha1.Backup{Place: "s3://b/p"}
+		c.Spec.Backup, c.Spec.Paused = &v1alpha1.Backup{Place: "s3://b/p"}, true
 		c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "now"}
 	})
 	q := &v1alpha1.QuorateRestore{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "ns"}, Spec: v1alpha1.QuorateRestoreSpec{
@@ -31,10 +33,37 @@ func TestRestores(t *testing.T) {
 	f.must(err)
 	made := &v1alpha1.QuorateCluster{}
 	f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "past"}, made))
-	if e := made.Spec.Exposure; e.Type != "ClusterIP" || len(e.Annotations)+len(e.Hosts) > 0 || made.Spec.Backup != nil ||
+	if e := made.Spec.Exposure; e.Type != "ClusterIP" || len(e.Annotations)+len(e.Hosts) > 0 || made.Spec.Backup != nil || made.Spec.Paused ||
 		made.Spec.Restore == nil || made.Spec.Auth.RootPasswordSecret != "then" || made.Spec.Members != 3 {
 		t.Errorf("%+v", made.Spec)
 	}
+	conditions := func(want string) {
+		t.Helper()
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(q)})
+		f.must(err)
+		f.must(f.Get(t.Context(), client.ObjectKeyFromObject(q), q))
+		got := q.Status.State
+		for _, kind := range []string{"Complete", "Failed"} {
+			if at := meta.FindStatusCondition(q.Status.Conditions, kind); at != nil && at.Message == q.Status.Message {
+				got += fmt.Sprintf(" %s=%s", kind, at.Status)
+			}
+		}
+		if got != want {
+			t.Errorf("got %q, want %q: %s", got, want, q.Status.Message)
+		}
+	}
+	conditions("Restoring Complete=False Failed=False")
+	made.Status.ClusterID = "abc"
+	meta.SetStatusCondition(&made.Status.Conditions, metav1.Condition{Type: "Available", Status: "True", Reason: "Leads"})
+	f.must(f.Status().Update(t.Context(), made))
+	conditions("Done Complete=True Failed=False")
+	q.Status.Conditions = nil // an older operator ended it
+	f.must(f.Status().Update(t.Context(), q))
+	conditions("Done Complete=True Failed=False")
+	q = &v1alpha1.QuorateRestore{ObjectMeta: metav1.ObjectMeta{Name: "over", Namespace: "ns", UID: "r2"}, Spec: v1alpha1.QuorateRestoreSpec{
+		ClusterName: "kv", Like: "kv", From: q.Spec.From}}
+	f.must(f.Create(t.Context(), q))
+	conditions("Failed Complete=False Failed=True")
 }
 
 // Ensure that a restore that fails says why: the first member's pod tries it again and again, and its container has the sentence.
@@ -58,7 +87,7 @@ func TestReconcile_restoreFails(t *testing.T) {
 		f.must(f.step(1))
 		return f.cluster().Status.Action
 	}
-	const why = "container restore ended with status 1: quorate: it is encrypted"
+	const why = "container restore ended (exit code 1): quorate: it is encrypted"
 	if got := fails(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}); !strings.Contains(got, why) {
 		t.Errorf("it says %q", got)
 	}
@@ -66,7 +95,7 @@ func TestReconcile_restoreFails(t *testing.T) {
 		t.Errorf("while it tries again, it says %q", got)
 	}
 	done := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-	if got := fails(done); strings.Contains(got, why) || !strings.Contains(got, "PodInitializing") {
+	if got := fails(done); strings.Contains(got, "restore") {
 		t.Errorf("once it has succeeded, it says %q", got)
 	}
 }

@@ -16,8 +16,12 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
-// surroundings keeps what members need around them: services, root's password, and certificates.
+// surroundings keeps what members need around them: services, root's password, and certificates; while the cluster is paused,
+// certificates alone, which members need to go on.
 func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
+	if c.Spec.Paused {
+		return r.certificates(ctx, c)
+	}
 	for _, service := range objects.Services(c) {
 		if err := r.service(ctx, c, service); err != nil {
 			return fmt.Errorf("the Service %s: %w", service.Name, err)
@@ -28,6 +32,11 @@ func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster)
 			return fmt.Errorf("root's password: %w", err)
 		}
 	}
+	return r.certificates(ctx, c)
+}
+
+// certificates keeps those of members, by the mode of the spec.
+func (r *Clusters) certificates(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	switch c.Spec.TLS.Mode {
 	case objects.TLSBuiltIn:
 		return r.builtIn(ctx, c)

@@ -25,6 +25,13 @@ func (w *world) judge(a decide.Action) {
 	recovers := w.kept.Recovery != nil && !w.kept.Recovery.Done
 	all, working := len(w.voters), w.working()
 	switch a.Kind {
+	case decide.Wait, decide.Founded, decide.VoidConsent, decide.RecoverFails, decide.Recovered, decide.EndRecovery:
+	default:
+		if w.want.Paused {
+			breaks("a paused cluster is changed")
+		}
+	}
+	switch a.Kind {
 	case decide.DeletePod:
 		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member
 		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() && !uncompared {
@@ -266,13 +273,17 @@ func (w *world) disturb() {
 	spare := func(name string) bool {
 		return !w.voters[name] || left(name, "") && (w.job == nil || left(name, w.job.remove))
 	}
-	switch n := pick(); w.rand.IntN(9) {
+	stays := func(name string) bool { // the data of a claim that was deleted go with the pod, which a pause may leave there for long
+		c := w.claims[name]
+		return c == nil || !c.Leaving || spare(name)
+	}
+	switch n := pick(); w.rand.IntN(11) {
 	case 0: // a claim is deleted by hand
 		if n != "" && w.kept.Founded && spare(n) {
 			w.claims[n].Leaving = true
 		}
 	case 1: // a pod is deleted by hand, or its process dies
-		if p := w.pods[n]; p != nil {
+		if p := w.pods[n]; p != nil && stays(n) {
 			p.Leaving = true
 		}
 	case 2: // a node is lost, or all are well again
@@ -296,8 +307,12 @@ func (w *world) disturb() {
 			w.job = &job{id: w.nextID, remove: n}
 		}
 	case 8:
-		if p := w.pods[n]; p != nil && w.kept.Founded {
+		if p := w.pods[n]; p != nil && w.kept.Founded && stays(n) {
 			p.Running, p.Ended, p.Said = false, true, "evicted"
 		}
+	case 9:
+		w.want.Paused = true
+	case 10:
+		w.want.Paused = false
 	}
 }

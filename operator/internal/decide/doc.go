@@ -12,6 +12,8 @@
 //   - No voter that is lost is stopped for a recovery before its command was started: one that comes back ends it.
 //   - No pod of a voter is stopped on a claim that goes with it while no leader answers, but for a recovery whose consent is
 //     to a loss without comparing; the best survivor's not even then.
+//   - While the cluster is paused no pod or claim of a member is made, changed or deleted, the cluster is asked for nothing,
+//     and no recovery begins or goes on but by a command that was started.
 //
 // They hold whatever the status says: it may be wiped, or an older one.
 //

@@ -50,6 +50,10 @@ func TestNext_randomLoss(t *testing.T) {
 				w.want.Consent = w.kept.Reported
 				log = append(log, "the reported loss is accepted")
 			}
+			if w.rand.IntN(20) == 0 {
+				w.want.Paused = !w.want.Paused
+				log = append(log, fmt.Sprintf("paused: %v", w.want.Paused))
+			}
 			if r := w.kept.Recovery; r != nil && r.Failed == "" && !r.Done && (!r.Stopping || w.rand.IntN(4) == 0) {
 				log = append(log, w.harmRecovery(r))
 			}
@@ -64,7 +68,7 @@ func TestNext_randomLoss(t *testing.T) {
 			}
 		}
 		w.lose([4]bool{})
-		w.drain, w.want.Template = [4]bool{}, "a"
+		w.drain, w.want.Template, w.want.Paused = [4]bool{}, "a", false
 		last := decide.Action{}
 		for range 600 {
 			switch { // somebody who does as the status says

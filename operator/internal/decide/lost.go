@@ -44,7 +44,8 @@ func (o *Observed) survivorStill(r *Recovery) *Action {
 	}
 	i := slices.IndexFunc(o.Answers, func(a Answer) bool { return a.Member == r.Survivor })
 	if i < 0 {
-		return wait("members stop for the recovery of %s once it answers again. Take spec.recovery out to end it", r.Survivor)
+		return wait("members stop for the recovery of %s once it answers again. Take spec.recovery out to end it%s", r.Survivor,
+			after(". ", o.why(r.Survivor)))
 	}
 	loss := Loss{Survivor: o.Answers[i]}
 	for _, l := range r.Lost {

@@ -47,7 +47,7 @@ func TestNext(t *testing.T) {
 		who  string
 		why  string
 	}{
-		{"all is well", func(*decide.Observed) {}, decide.Wait, "", ""},
+		{"all is well", func(*decide.Observed) {}, decide.Wait, "", "-"}, // nothing is said
 		{"no cluster yet", func(o *decide.Observed) { *o = decide.Observed{Want: o.Want} }, decide.Found, "", "no cluster"},
 		{"no cluster yet, and members of a former one of the name run", func(o *decide.Observed) {
 			*o = decide.Observed{Want: o.Want, Former: []string{"x1"}}
@@ -141,6 +141,46 @@ func TestNext(t *testing.T) {
 		{"a number is not used again, though the status has forgotten it and the claim is gone", func(o *decide.Observed) {
 			o.Kept.Serial, o.Claims, o.Kept.Founders = 0, o.Claims[1:], nil
 		}, decide.CreateClaim, "m4", "takes the place of m3"},
+		{"founders that cannot start", func(o *decide.Observed) {
+			o.Kept.Founded, o.Cluster, o.Pods[1].Ready, o.Pods[1].Waits = false, nil, false, "ImagePullBackOff"
+		}, decide.Wait, "", "the founders [m1 m2 m3] have not met yet: m2: ImagePullBackOff"},
+		{"a member that is restarted cannot start", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].Waits = "ImagePullBackOff"
+		}, decide.Wait, "", "m3 is not ready: ImagePullBackOff"},
+		{"another version, and one cannot start", func(o *decide.Observed) {
+			o.Pods[0].Ready, o.Pods[0].Waits, o.Pods[1].Template = false, "ImagePullBackOff", "old"
+		}, decide.Wait, "", "m2 waits for its restart until m3 works: ImagePullBackOff"},
+		{"a job adds a member that cannot start", func(o *decide.Observed) {
+			o.Cluster.Jobs = []decide.Job{{ID: 7, What: "add m4", Adds: []string{"m4"}}}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m4", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Template: "a", Homeless: true, Waits: "0/3 nodes"})
+		}, decide.Wait, "", "add m4. m4: no node takes its pod: 0/3 nodes"},
+		{"no leader, and members cannot start", func(o *decide.Observed) {
+			o.Cluster, o.Pods[2].Waits = nil, "ImagePullBackOff"
+		}, decide.Wait, "", "no leader answers. m1: ImagePullBackOff"},
+		{"a member was removed, and its pod ends", func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Leaving: true})
+		}, decide.Wait, "", "m4 was removed, and its pod ends"},
+		{"a member was removed, and its pod is on a lost node", func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", Leaving: true, NodeLost: true})
+		}, decide.Wait, "", "-"},
+		{"a member runs, and the leader does not hear it", func(o *decide.Observed) {
+			down(o, 0, time.Second)
+			o.Pods[0].Running = true
+		}, decide.Wait, "", "m3 is not ready: its process runs, and the leader does not hear it"},
+		{"a paused cluster that lacks nothing", func(o *decide.Observed) { o.Want.Paused = true }, decide.Wait, "", "paused by spec.paused"},
+		{"a paused cluster, and a pod is missing", func(o *decide.Observed) {
+			o.Want.Paused, o.Pods = true, o.Pods[1:]
+		}, decide.Wait, "", "paused by spec.paused. The next step would be CreatePod m3: it has no pod"},
+		{"a paused cluster, and a member is down", func(o *decide.Observed) {
+			o.Want.Paused = true
+			down(o, 0, time.Second)
+		}, decide.Wait, "", "paused by spec.paused: m3 is not ready"},
+		{"a paused cluster, and a consent to the loss that is reported", func(o *decide.Observed) {
+			leaderless(o)
+			o.Want.Paused, o.Want.Consent, o.Kept.Reported = true, accepts(o, 70), accepts(o, 70)
+		}, decide.VoidConsent, "", "given meanwhile counts for nothing"},
 		{"a consent to a loss, and nothing is lost", func(o *decide.Observed) { o.Want.Consent = &decide.Consent{} }, decide.VoidConsent, "",
 			"for no later loss"},
 		{"a recovery has begun, and a leader answers", func(o *decide.Observed) {
@@ -197,9 +237,9 @@ func TestNext(t *testing.T) {
 		}, decide.Wait, "", ""},
 		{"another version that does not start: what its process said", func(o *decide.Observed) {
 			o.Want.Template, o.Pods[0].Template, o.Pods[0].Running, o.Pods[0].Ready = "b", "b", false, false
-			o.Pods[0].Said, o.Cluster.Members[0].Active = "{}\nquorate: the disk is read-only\n", false
+			o.Pods[0].Waits, o.Cluster.Members[0].Active = "its container quorate ended (exit code 1): the disk is read-only", false
 			o.Cluster.Blockers = []string{"the leader does not hear m3"}
-		}, decide.Wait, "", "hear m3; the process of m3 ended: quorate: the disk is read-only"},
+		}, decide.Wait, "", "hear m3; m3: its container quorate ended (exit code 1): the disk is read-only"},
 		{"a version that is refused", func(o *decide.Observed) { o.Want.Refused = "quorate:1.0.0: why" }, decide.Wait, "",
 			"no member gets quorate:1.0.0: why"},
 		{"another version: followers first", func(o *decide.Observed) { o.Want.Template = "b" }, decide.DeletePod, "m3", "spec changed"},
@@ -234,7 +274,7 @@ func TestNext(t *testing.T) {
 			o := three()
 			row.set(o)
 			a := decide.Next(o)
-			if a.Kind != row.kind || row.who != "" && a.Member != row.who || !strings.Contains(a.Why, row.why) {
+			if a.Kind != row.kind || row.who != "" && a.Member != row.who || !strings.Contains(a.Why+"-", row.why) || row.why == "-" && a.Why != "" {
 				t.Errorf("got %q (%s), want %s %s …%s…", a, a.Kind, row.kind, row.who, row.why)
 			}
 		})

@@ -35,6 +35,7 @@ type Want struct {
 	Uncompared   bool     // the consent is to what claims of other survivors hold alone, too
 	KeepClaims   bool
 	Refused      string // the spec's image, and why no member gets it; empty: they do
+	Paused       bool   // no member is made, stopped, added or removed
 }
 
 // Consent is the word of the spec that a loss is accepted.
@@ -102,7 +103,7 @@ type Pod struct {
 	Running   bool
 	Ready     bool
 	Started   bool   // a container of it runs, or has run
-	Waits     string // why none has
+	Waits     string // why it does not serve, as Kubernetes tells, and what helps
 	Leaving   bool   // it was deleted
 	Ended     bool   // its containers ended and start no more
 	Succeeded bool   // they ended well
@@ -181,6 +182,16 @@ func (o *Observed) pod(member string) *Pod {
 		return &o.Pods[i]
 	}
 	return nil
+}
+
+// members are those that have a claim which a process had.
+func (o *Observed) members() (names []string) {
+	for i := range o.Claims {
+		if o.Claims[i].Used {
+			names = append(names, o.Claims[i].Member)
+		}
+	}
+	return names
 }
 
 func (c *Cluster) member(name string) *Member {

@@ -3,6 +3,7 @@ package decide_test
 import (
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/operator/internal/decide"
@@ -14,6 +15,7 @@ var seeds = flag.Int("seeds", 400, "worlds that TestNext_random plays")
 // is wanted once nothing goes wrong any more.
 func TestNext_random(t *testing.T) {
 	kinds := map[decide.Kind]int{}
+	paused := 0
 	for seed := range *seeds {
 		w := newWorld(uint64(seed), 1+2*(seed%3))
 		w.broken = "bad"
@@ -21,6 +23,9 @@ func TestNext_random(t *testing.T) {
 		step := func() decide.Action {
 			a := decide.Next(w.observe())
 			kinds[a.Kind]++
+			if strings.Contains(a.Why, "The next step would be") {
+				paused++
+			}
 			if a.Kind != decide.Wait {
 				log = append(log, a.String())
 			}
@@ -39,7 +44,7 @@ func TestNext_random(t *testing.T) {
 			}
 			step()
 		}
-		w.lost, w.drain, w.want.Members = [4]bool{}, [4]bool{}, max(3, w.want.Members)
+		w.lost, w.drain, w.want.Members, w.want.Paused = [4]bool{}, [4]bool{}, max(3, w.want.Members), false
 		if w.want.Template == "bad" {
 			w.want.Template = "a"
 		}
@@ -57,6 +62,9 @@ func TestNext_random(t *testing.T) {
 		if kinds[kind] == 0 {
 			t.Errorf("no world has seen %s", kind)
 		}
+	}
+	if paused == 0 {
+		t.Error("no step was held up by a pause")
 	}
 }
 

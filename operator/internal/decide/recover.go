@@ -64,14 +64,14 @@ func (o *Observed) left() *Loss {
 func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	if loss == nil || len(loss.Silent) == 0 {
-		return wait("no leader answers")
+		return wait("no leader answers%s", after(". ", o.whyAny(o.members())))
 	}
 	said := ""
 	if len(loss.Lost) > 0 {
 		said = fmt.Sprintf(", and %v are lost", loss.Lost)
 	}
 	return wait("no leader answers. %v do not answer%s: look at their pods, and delete the claims, and then the pods, of "+
-		"those whose data are gone for ever", loss.Silent, said)
+		"those whose data are gone for ever%s", loss.Silent, said, after(". ", o.whyAny(loss.Silent)))
 }
 
 // deletedRuns returns those of lost voters whose claims were deleted and whose pods may run.
@@ -158,7 +158,7 @@ func quorumLoss(o *Observed) *Action {
 		len(loss.Voters), loss.Lost, s.Member, s.Revision)
 	if len(loss.Silent) > 0 {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
-			"those whose data are gone for ever", said, loss.Silent)
+			"those whose data are gone for ever%s", said, loss.Silent, after(". ", o.whyAny(loss.Silent)))
 	}
 	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
 		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+

@@ -80,6 +80,8 @@ func (o *Observed) recoveryIsOff() string {
 	switch {
 	case o.Cluster != nil:
 		return "a leader answers again"
+	case o.Want.Paused:
+		return "spec.paused is set"
 	case o.consentIsOut():
 		return "spec.recovery is no longer the consent that began it"
 	case o.unclaimed(r.Survivor):
@@ -160,13 +162,6 @@ func commandRuns(o *Observed, p *Pod) *Action {
 	}
 	return wait("the pod %s, which recovers %s, has not started%s. Its events say more; another spec makes another pod, and "+
 		"without spec.recovery nothing is recovered", p.Name, r.Survivor, after(": ", p.Waits))
-}
-
-func after(mark, text string) string {
-	if text == "" {
-		return ""
-	}
-	return mark + text
 }
 
 // stranded tells whether a pod is on a node that is lost, so that nobody knows what it does.

@@ -170,6 +170,7 @@ func TestNext_recoveryOff(t *testing.T) {
 	stopping := func(o *decide.Observed) { o.Kept.Recovery.Stopping = true }
 	noConsent := func(o *decide.Observed) { o.Want.Consent = nil }
 	uncompared := func(o *decide.Observed) { o.Want.Uncompared = true }
+	paused := func(o *decide.Observed) { o.Want.Paused = true }
 	leads := func(o *decide.Observed) { o.Cluster = three().Cluster }
 	back := func(o *decide.Observed) { o.Pods[1].NodeLost, o.Pods[1].Life = false, "its node is well" }
 	deleted := func(claim int) func(o *decide.Observed) {
@@ -230,6 +231,7 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"members stop, and the survivor's node is lost", both(stopping, func(o *decide.Observed) {
 			o.Pods[2].NodeLost, o.Pods[2].Stuck = true, time.Minute
 		}), decide.RecoverFails, "the node of m1 is lost, too"},
+		{"members stop, and the cluster is paused", both(stopping, paused), decide.RecoverFails, "spec.paused is set"},
 		{"all are stopped, and the consent was taken out", both(stopped, noConsent), decide.RecoverFails, "no longer the consent"},
 		{"all are stopped but on lost nodes", stopped, decide.RunRecovery, "accepts the loss"},
 		{"another survivor's process may live on a lost node", func(o *decide.Observed) {
@@ -267,6 +269,13 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"the command does not start, and claims shall be compared after all", both(waits, func(o *decide.Observed) {
 			o.Pods[2].Compares = false
 		}), decide.EndRecovery, "are compared"},
+		{"the command does not start, and the cluster is paused", both(waits, paused), decide.EndRecovery, "spec.paused is set"},
+		{"the command runs, and the cluster is paused", both(runs, paused, noConsent), decide.Wait,
+			"The next step would be DeletePod m2"},
+		{"the command has ended well, and the cluster is paused", func(o *decide.Observed) {
+			both(runs, paused, noConsent)(o)
+			o.Pods[2].Ended, o.Pods[2].Succeeded = true, true
+		}, decide.Recovered, "m1"},
 		{"the command does not start, and the spec changed", both(waits, func(o *decide.Observed) { o.Want.Template = "b" }),
 			decide.EndRecovery, "the spec changed"},
 		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {

@@ -43,7 +43,6 @@ func founding(o *Observed) *Action {
 				Why: "a founder needs a disk"}
 		}
 	}
-	waits := ""
 	for _, name := range o.Kept.Founders {
 		switch p := o.pod(name); {
 		case o.claim(name).Leaving:
@@ -54,11 +53,9 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "the spec changed before the cluster was founded"}
 		case p.Ended && !p.Leaving:
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
-		case p.Waits != "":
-			waits += "; " + name + ": " + p.Waits
 		}
 	}
-	return wait("the founders %v have not met yet%s", o.Kept.Founders, waits)
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", o.whyAny(o.Kept.Founders)))
 }
 
 // refused waits while the spec has an image that members must not get.
@@ -153,7 +150,8 @@ func jobs(o *Observed) *Action {
 		}
 	}
 	if len(o.Cluster.Jobs) > 0 {
-		return wait("the cluster makes a change: %s", o.Cluster.Jobs[0].What)
+		job := &o.Cluster.Jobs[0]
+		return wait("the cluster makes a change: %s%s", job.What, after(". ", o.whyAny(job.Adds)))
 	}
 	if o.Cluster.Joint {
 		return wait("the cluster changes its voters")

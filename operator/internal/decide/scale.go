@@ -1,9 +1,6 @@
 package decide
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // fewer removes a voter where there are too many: one that does not work before one that does, the leader last, and from the
 // zone with the most of them.
@@ -51,7 +48,8 @@ func more(o *Observed) *Action {
 	all, work := o.Cluster.voters()
 	for i := range o.Cluster.Members {
 		if o.Cluster.Members[i].Joining {
-			return wait("%s has not caught up yet", o.Cluster.Members[i].Name)
+			name := o.Cluster.Members[i].Name
+			return wait("%s has not caught up yet%s", name, after(": ", o.why(name)))
 		}
 	}
 	switch {
@@ -118,43 +116,31 @@ func roll(o *Observed) *Action {
 	case next == nil:
 		return nil
 	case len(o.Cluster.Blockers) > 0:
-		return wait("%s waits for its restart: %s%s", next.Name, o.Cluster.Blockers[0], o.lastWords())
+		return wait("%s waits for its restart: %s%s", next.Name, o.Cluster.Blockers[0], after("; ", o.whyAny(o.Cluster.names())))
 	case !o.Cluster.MayTake(next):
 		return wait("%s waits for its restart: too few others work", next.Name)
 	}
 	for i := range o.Cluster.Members { // one that was restarted must be back
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); m.Voter && (!m.works() || p == nil || p.Leaving || !p.Ready) {
-			return wait("%s waits for its restart until %s works%s", next.Name, m.Name, o.lastWords())
+			return wait("%s waits for its restart until %s works%s", next.Name, m.Name, after(": ", o.whyOf(m)))
 		}
 	}
 	return &Action{Kind: DeletePod, Member: next.Name, Evict: true, Why: "the spec changed"}
 }
 
-// mostSaid bounds what is told of the last line of a process, in bytes.
-const mostSaid = 512
-
-// lastWords is the last line of a member's process that has ended and does not run, such as one whose build does not start.
-func (o *Observed) lastWords() string {
-	for i := range o.Cluster.Members {
-		name := o.Cluster.Members[i].Name
-		p := o.pod(name)
-		if p == nil || p.Running || p.Leaving || p.Said == "" {
-			continue
-		}
-		said := strings.TrimSpace(p.Said)
-		said = said[strings.LastIndex(said, "\n")+1:]
-		return "; the process of " + name + " ended: " + said[:min(len(said), mostSaid)]
-	}
-	return ""
-}
-
-// absent waits for members that restart, or are down.
+// absent waits for members that restart, or are down, and for the ends of processes that were removed: their claims go after
+// that. A process on a lost node may never be known to end.
 func absent(o *Observed) *Action {
 	for i := range o.Cluster.Members {
 		m := &o.Cluster.Members[i]
 		if p := o.pod(m.Name); p == nil || p.Leaving || m.Voter && (!m.works() || !p.Ready) {
-			return wait("%s is not ready%s", m.Name, o.lastWords())
+			return wait("%s is not ready%s", m.Name, after(": ", o.whyOf(m)))
+		}
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Leaving && !p.NodeLost && !p.Recovers && !o.Cluster.named(p.Member) {
+			return wait("%s was removed, and its pod ends", p.Member)
 		}
 	}
 	return nil

@@ -68,6 +68,11 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 			waiting = append(waiting, p.name+" is "+p.state)
 		}
 	}
+	if c.resource != nil {
+		if mode, _, _ := unstructured.NestedString(c.resource.Object, "spec", "tls", "mode"); mode == "BuiltIn" {
+			c.knownAuthority()
+		}
+	}
 	slices.SortStableFunc(c.pods, func(a, b *pod) int { return order(b.ready) - order(a.ready) })
 	if len(c.pods) > 0 {
 		if !c.pods[0].ready {
@@ -84,6 +89,16 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 			"quoratecluster %[1]s", name, k.Namespace))
 	}
 	return nil, k.absent(ctx, c)
+}
+
+// knownAuthority lets pods that ask for no certificate be known by the authority that the operator publishes: its Secret has
+// no key, and the same name whichever members there are.
+func (c *cluster) knownAuthority() {
+	for _, p := range c.pods {
+		if p.encrypted && !p.demands {
+			p.authority, p.certificate, p.key = &file{c.name + "-ca", "ca.crt"}, nil, nil
+		}
+	}
 }
 
 func order(b bool) int {

@@ -48,27 +48,9 @@ func (k *Kubernetes) login(ctx context.Context, c *cluster, o *Options) ([]strin
 	return []string{"USER=" + user, "PASSWORD=" + string(password)}, nil
 }
 
-// authority is that of the certificates of all members, if the operator has made it and members ask clients for no
-// certificate; nil: what each pod names counts. Secrets of members have private keys, and other names once a member is
-// replaced.
-func (c *cluster) authority() *file {
-	if c.resource == nil {
-		return nil
-	}
-	mode, _, _ := unstructured.NestedString(c.resource.Object, "spec", "tls", "mode")
-	asks, _, _ := unstructured.NestedBool(c.resource.Object, "spec", "tls", "verifyClients")
-	if mode != "BuiltIn" || asks {
-		return nil
-	}
-	return &file{c.resource.GetName() + "-ca", "ca.crt"}
-}
-
 // encryption is how to encrypt a connection to a pod; nil: not at all.
-func (k *Kubernetes) encryption(ctx context.Context, c *cluster, p *pod, o *Options) (*tls.Config, error) {
+func (k *Kubernetes) encryption(ctx context.Context, p *pod, o *Options) (*tls.Config, error) {
 	authority, certificate, key := p.authority, p.certificate, p.key
-	if of := c.authority(); of != nil && p.encrypted {
-		authority, certificate, key = of, nil, nil
-	}
 	switch {
 	case o.tlsSecret != "":
 		authority, certificate, key = &file{o.tlsSecret, "ca.crt"}, &file{o.tlsSecret, "tls.crt"}, &file{o.tlsSecret, "tls.key"}

@@ -23,6 +23,7 @@ type pod struct {
 	running, ready bool
 	state          string // if it does not run
 	encrypted      bool
+	demands        bool  // clients show certificates
 	selfSigned     bool  // it makes its certificate itself, which nobody can verify
 	authority      *file // that signs members
 	certificate    *file // nil: none is known
@@ -91,6 +92,7 @@ func portOf(c corev1.Container) int32 {
 // readTLS reads how the pod encrypts, and where its files come from.
 func (m *pod) readTLS(p *corev1.Pod, c corev1.Container) {
 	certificate := setting(c, "cert-file")
+	m.demands = truth(setting(c, "client-cert-auth"))
 	m.selfSigned = certificate == "" && truth(setting(c, "auto-tls"))
 	m.encrypted = certificate != "" || m.selfSigned || strings.HasPrefix(setting(c, "listen-client-urls"), "https://")
 	for _, row := range []struct {

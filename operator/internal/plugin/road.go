@@ -35,7 +35,7 @@ type stop struct {
 func (k *Kubernetes) road(ctx context.Context, c *cluster, o *Options) (*road, error) {
 	r := &road{}
 	for _, p := range c.pods {
-		encryption, err := k.encryption(ctx, c, p, o)
+		encryption, err := k.encryption(ctx, p, o)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,8 @@ own flags, such as status, doctor, get, member list, top, backup status; see: ku
 
 Connections go through the API server to the pods, as with kubectl port-forward. Certificates are those of the pods, and root's
 password comes from the Secret that the cluster names, unless COMMAND has --user. You need these rights in the namespace: get
-quorateclusters.quorate.io, list pods, get and create pods/portforward, get the Secrets that the pods name.`
+quorateclusters.quorate.io, list pods, get and create pods/portforward, and get the Secrets of the authority and of root's
+password.`
 
 const example = `  kubectl quorate db status
   kubectl quorate -n prod --context eu db doctor

@@ -99,26 +99,31 @@ func TestRun_secured(t *testing.T) {
 	}
 }
 
-// Ensure that the authority of an operator's cluster is enough: no Secret of a member is read, whose name changes with each
-// replacement; and that the member's own is, where it asks for a certificate.
-func TestRun_builtIn(t *testing.T) {
-	w := encrypted(t, tls.NoClientCert, "db-1.db-members.db.svc")
-	resource := w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"].(map[string]any)
-	encrypts := map[string]any{"mode": "BuiltIn"}
-	resource["spec"].(map[string]any)["tls"] = encrypts
-	if code, said := w.run(t, "db get a"); code != command.StatusRefused || !strings.Contains(said, "read the Secret db-ca") {
-		t.Errorf("without the Secret: status %d: %s", code, said)
+// Ensure that a cluster of the operator whose members ask for no certificate is known by its published authority alone: the Secrets of
+// members have keys, and other names once members are replaced.
+func TestRun_publishedAuthority(t *testing.T) {
+	w := newWorld(t)
+	authority, certificate, key := issue(t, "db-1.db-members.db.svc")
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		t.Fatal(err)
 	}
-	const own = "/api/v1/namespaces/db/secrets/db-1-tls"
-	member := w.answers[own].(corev1.Secret)
-	w.secret("db-ca", map[string]string{"ca.crt": string(member.Data["ca.crt"])})
-	delete(w.answers, own)
-	if code, said := w.run(t, "db get a"); code != 0 || !strings.Contains(said, "of db-1") {
-		t.Errorf("with the authority alone: status %d: %s", code, said)
+	w.pod("db", "db-1", (&fakeMember{name: "db-1"}).start(t, &tls.Config{Certificates: []tls.Certificate{pair}}), secure,
+		func(p *corev1.Pod) { p.Spec.Containers[0].Args = p.Spec.Containers[0].Args[:3] })
+	w.denied[inDB+"secrets/db-1-tls"] = true
+	w.secret("db-ca", map[string]string{"ca.crt": authority})
+	w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"] = map[string]any{
+		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db"},
+		"spec": map[string]any{"tls": map[string]any{"mode": "BuiltIn"}}}
+	for _, line := range []string{"db get a", "db get a --order=DESCEND"} {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-1") {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
 	}
-	encrypts["verifyClients"] = true
-	if code, said := w.run(t, "db get a"); code != command.StatusRefused || !strings.Contains(said, "read the Secret db-1-tls") {
-		t.Errorf("where members ask for certificates: status %d: %s", code, said)
+	other, _, _ := issue(t, "x")
+	w.secret("db-ca", map[string]string{"ca.crt": other})
+	if code, said := w.run(t, "db get a --timeout=2s"); code == 0 || !strings.Contains(said, "not signed by the authority") {
+		t.Errorf("another authority: status %d: %s", code, said)
 	}
 }
 

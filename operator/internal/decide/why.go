@@ -1,0 +1,58 @@
+package decide
+
+import "slices"
+
+// why says why the process of a member does not serve, as far as Kubernetes tells; empty: it does not.
+func (o *Observed) why(name string) string {
+	p := o.pod(name)
+	switch {
+	case p == nil:
+		return ""
+	case p.NodeLost:
+		return "its node is not ready, or gone"
+	case p.Leaving:
+		return "its pod ends"
+	case p.Homeless:
+		return "no node takes its pod" + after(": ", p.Waits)
+	}
+	return p.Waits
+}
+
+// whyOf says it of a member that the leader knows.
+func (o *Observed) whyOf(m *Member) string {
+	why, p := o.why(m.Name), o.pod(m.Name)
+	switch {
+	case why != "" || p == nil || !p.Running:
+		return why
+	case !m.Active:
+		return "its process runs, and the leader does not hear it"
+	case !m.CaughtUp:
+		return "it has not caught up"
+	}
+	return ""
+}
+
+// whyAny says of the first of the members of which it is known why it does not serve; empty: of none.
+func (o *Observed) whyAny(names []string) string {
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if why := o.why(name); why != "" {
+			return name + ": " + why
+		}
+	}
+	return ""
+}
+
+// names are those of the members that the leader knows.
+func (c *Cluster) names() (all []string) {
+	for i := range c.Members {
+		all = append(all, c.Members[i].Name)
+	}
+	return all
+}
+
+func after(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
+}
