@@ -136,11 +136,17 @@ func TestUpgrade_password(t *testing.T) {
 		t.Errorf("another password beside the Secret of an earlier release: got %v", err)
 	}
 	c.mustInstall("db", "{}")
+	if _, err := c.upgrade("db", valuesOf(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
+		!strings.Contains(err.Error(), "quorate user passwd root") {
+		t.Errorf("another password at an upgrade: got %v", err)
+	}
+	c.mustUpgrade("db", "auth: {rbac: {rootPassword: "+drawn+"}}")
 	if password() != drawn {
 		t.Errorf("the next release has the password %q, and the data that of %q", password(), drawn)
 	}
 	delete(c.objects, "Secret/db-quorate")
-	if _, err := c.upgrade("db", nil); err == nil || !strings.Contains(err.Error(), "the password of root cannot be read") {
+	if _, err := c.upgrade("db", valuesOf(t, "logLevel: warn")); err == nil ||
+		!strings.Contains(err.Error(), "the password of root cannot be read") {
 		t.Errorf("without the secret: got %v", err)
 	}
 }
@@ -176,9 +182,12 @@ func TestRefused(t *testing.T) {
 		{"backup: {enabled: true, url: 's3://a', keep: 14}", "got number, want string"},
 		{"backup: {enabled: true, url: 's3://a', keep: 14x}", `backup.keep: "14x" is no rule`},
 		{"backup: {enabled: true, url: 's3://a'}\ndisasterRecovery: {enabled: true}", "enable one of them"},
+		{"metrics: {prometheusRule: {enabled: true}}", "metrics.prometheusRule.enabled: it needs metrics.enabled"},
+		{"metrics: {serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled: it needs metrics.enabled"},
+		{"metrics: {podMonitor: {enabled: true}}", "metrics.podMonitor.enabled: it needs metrics.enabled"},
 		{"command: [sh]", "command: it is not honoured here; set extraFlags"},
 		{"configuration: 'a: b'", "configuration: it is not honoured here"},
-		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: restore"},
+		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: docs/kubernetes.md#restore"},
 		{"volumePermissions: {enabled: true}", "podSecurityContext.fsGroup"},
 		{"replicaCount: 0", "replicaCount"},
 		{"replicas: 3", "additional properties 'replicas'"},
