@@ -2,6 +2,7 @@ package charts_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	release "helm.sh/helm/v4/pkg/release/v1"
 )
 
 // fill writes keys, and returns what was acknowledged.
@@ -131,13 +133,17 @@ func TestMembers(t *testing.T) {
 	check(t, g.client("secret", pods[1]), acked, more)
 }
 
+const peerURLs = "--peer-urls=http://{}.db-quorate-headless.prod.svc.cluster.local:2380"
+
 // TestMembers_mostLost deletes the claims of a majority: the members wait and say why, and no second cluster is founded
-// beside a member that has the data.
+// beside a member that has the data. Then that one is recovered, and the others are added; and then a saved file is restored into one
+// claim, all as docs/kubernetes.md says.
 func TestMembers_mostLost(t *testing.T) {
 	g := newGround(t)
-	r := newCluster(t).mustInstall("db", "auth: {rbac: {create: false}}")
+	c := newCluster(t)
+	r := c.mustInstall("db", "auth: {rbac: {create: false}}")
 	var pods []*pod
-	for i := range 3 {
+	for i := range 5 {
 		g.number("db-quorate", i)
 	}
 	for i := range 3 {
@@ -146,21 +152,82 @@ func TestMembers_mostLost(t *testing.T) {
 	for _, p := range pods {
 		p.awaitReady()
 	}
-	for _, p := range pods[1:] {
+	acked := fill(t, g.client("", pods...), "before")
+	lost := []*pod{pods[0], pods[2]}
+	for _, p := range lost {
 		p.kill(syscall.SIGKILL)
 		g.lose(p, "/var/lib/quorate")
 	}
-	for i := 1; i < 3; i++ {
+	for i := 0; i < 3; i += 2 {
 		pods[i] = g.startMember(r, i)
 		pods[i].awaitSays("has lost its disk")
 	}
-	for _, p := range pods {
-		if _, err := os.Stat(filepath.Join(p.root, "/var/lib/quorate/data/member/wal")); p != pods[0] && err == nil {
+	for i, p := range pods {
+		if _, err := os.Stat(filepath.Join(p.root, "/var/lib/quorate/data/member/wal")); i != 1 && err == nil {
 			t.Errorf("%s made data of its own", p.name)
 		}
 		status, _ := p.probe(context.Background(), "/readyz")
 		if status == 200 {
 			t.Errorf("%s is ready without a majority", p.name)
 		}
+	}
+
+	for _, p := range pods {
+		p.stop()
+	}
+	pods[1].exec("", "recover", "--data-dir=/var/lib/quorate/data", "--members-are-lost=db-quorate-0,db-quorate-2", "--yes")
+	g.addTo(r, pods, 1)
+	check(t, g.client("", pods[2]), acked)
+
+	saved := filepath.Join(t.TempDir(), "db.db")
+	g.run("", pods[2], "snapshot", "save", saved)
+	later := fill(t, g.client("", pods...), "later")
+	for _, p := range pods {
+		p.stop()
+		g.lose(p, "/var/lib/quorate")
+	}
+	g.restoreFile(pods[0], saved)
+	g.addTo(c.mustUpgrade("db", "{auth: {rbac: {create: false}}, initialClusterState: existing}"), pods, 0)
+	client := g.client("", pods[1])
+	check(t, client, acked)
+	for key := range later {
+		if got, err := client.Get(t.Context(), key); err != nil || got.Count != 0 {
+			t.Fatalf("%s, which was written after the file was saved: got %v, %v", key, got, err)
+		}
+	}
+}
+
+// restoreFile restores a saved file into the claim of a pod that does not run.
+func (g *ground) restoreFile(p *pod, path string) {
+	g.t.Helper()
+	inside := filepath.Join(p.root, "/var/lib/quorate")
+	if err := errors.Join(os.MkdirAll(inside, 0o755), os.Chown(inside, user, user)); err != nil {
+		g.t.Fatal(err)
+	}
+	copyFile(g.t, path, filepath.Join(inside, "db.db"))
+	if err := os.Chown(filepath.Join(inside, "db.db"), user, user); err != nil {
+		g.t.Fatal(err)
+	}
+	url := strings.ReplaceAll(strings.TrimPrefix(peerURLs, "--peer-urls="), "{}", p.name)
+	p.exec("", "snapshot", "restore", "/var/lib/quorate/db.db", "--data-dir=/var/lib/quorate/data", "--name="+p.name,
+		"--initial-cluster="+p.name+"="+url, "--initial-advertise-peer-urls="+url, "--initial-cluster-token=restored-1")
+}
+
+// addTo starts one member of three alone, and adds the others, whose claims are empty.
+func (g *ground) addTo(r *release.Release, pods []*pod, alone int) {
+	g.t.Helper()
+	pods[alone] = g.startMember(r, alone)
+	pods[alone].awaitReady()
+	g.run("", pods[alone], "member", "scale", "db-quorate", "--to=3", peerURLs, "--yes")
+	for i := range pods {
+		if i != alone {
+			pods[i] = g.startMember(r, i)
+		}
+	}
+	for _, p := range pods {
+		p.awaitReady()
+	}
+	if got := names(g.t, g.client("", pods[alone])); strings.Join(got, " ") != "db-quorate-0 db-quorate-1 db-quorate-2" {
+		g.t.Fatalf("got the members %q", got)
 	}
 }

@@ -449,7 +449,10 @@ func (g *ground) client(password string, pods ...*pod) *clientv3.Client {
 func (g *ground) run(password string, at *pod, words ...string) string {
 	g.t.Helper()
 	cmd := exec.CommandContext(g.t.Context(), g.quorate, words...)
-	cmd.Env = []string{"QUORATE_ENDPOINTS=http://" + at.address + ":2379", "QUORATE_USER=root", "QUORATE_PASSWORD=" + password}
+	cmd.Env = []string{"QUORATE_ENDPOINTS=http://" + at.address + ":2379"}
+	if password != "" {
+		cmd.Env = append(cmd.Env, "QUORATE_USER=root", "QUORATE_PASSWORD="+password)
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

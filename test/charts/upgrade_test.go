@@ -136,11 +136,17 @@ func TestUpgrade_password(t *testing.T) {
 		t.Errorf("another password beside the Secret of an earlier release: got %v", err)
 	}
 	c.mustInstall("db", "{}")
+	if _, err := c.upgrade("db", valuesOf(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
+		!strings.Contains(err.Error(), "quorate user passwd root") {
+		t.Errorf("another password at an upgrade: got %v", err)
+	}
+	c.mustUpgrade("db", "auth: {rbac: {rootPassword: "+drawn+"}}")
 	if password() != drawn {
 		t.Errorf("the next release has the password %q, and the data that of %q", password(), drawn)
 	}
 	delete(c.objects, "Secret/db-quorate")
-	if _, err := c.upgrade("db", nil); err == nil || !strings.Contains(err.Error(), "the password of root cannot be read") {
+	if _, err := c.upgrade("db", valuesOf(t, "logLevel: warn")); err == nil ||
+		!strings.Contains(err.Error(), "the password of root cannot be read") {
 		t.Errorf("without the secret: got %v", err)
 	}
 }
@@ -185,9 +191,12 @@ func TestRefused(t *testing.T) {
 		{"restore: {from: 's3://a', at: 'entry:1'}\nreplicaCount: 5\nfounders: 3", "take it out before their number changes"},
 		{"restore: {from: 's3://a', at: 'entry:1'}\ninitialClusterState: existing", "where nobody founds one"},
 		{"restore: {from: 's3://a', at: 'entry:1'}\nbackup: {enabled: true, url: 's3://a'}", "give the new one a prefix of its own"},
+		{"metrics: {prometheusRule: {enabled: true}}", "metrics.prometheusRule.enabled: it needs metrics.enabled"},
+		{"metrics: {serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled: it needs metrics.enabled"},
+		{"metrics: {podMonitor: {enabled: true}}", "metrics.podMonitor.enabled: it needs metrics.enabled"},
 		{"command: [sh]", "command: it is not honoured here; set extraFlags"},
 		{"configuration: 'a: b'", "configuration: it is not honoured here"},
-		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: restore"},
+		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: docs/kubernetes.md#restore"},
 		{"volumePermissions: {enabled: true}", "podSecurityContext.fsGroup"},
 		{"replicaCount: 0", "replicaCount"},
 		{"replicas: 3", "additional properties 'replicas'"},

@@ -17,7 +17,8 @@ import (
 
 // road leads connections to the pods of a cluster. Its methods are for any goroutine.
 type road struct {
-	stops []*stop
+	stops   []*stop // those that serve are the first ones
+	reached int     // the first one that could be reached
 
 	mu     sync.Mutex
 	closed bool
@@ -47,12 +48,13 @@ func (k *Kubernetes) road(ctx context.Context, c *cluster, o *Options) (*road, e
 	}
 	var failures []error
 	forbidden := false
-	for _, s := range r.stops {
+	for i, s := range r.stops {
 		if _, err := s.tunnel.connection(ctx); err != nil {
 			failures = append(failures, fmt.Errorf("forward a port of pod %s: %w", s.name, err))
 			forbidden = forbidden || strings.Contains(err.Error(), "forbidden") // the library has no other sign of it
 			continue
 		}
+		r.reached = i
 		return r, nil
 	}
 	if forbidden {
@@ -60,6 +62,16 @@ func (k *Kubernetes) road(ctx context.Context, c *cluster, o *Options) (*road, e
 			errors.Join(failures...), c.namespace))
 	}
 	return nil, command.Unreachable(errors.Join(failures...))
+}
+
+// narrow leaves the first member that could be reached, and no other one.
+func (r *road) narrow() {
+	for i, s := range r.stops {
+		if i != r.reached {
+			s.tunnel.close()
+		}
+	}
+	r.stops, r.reached = r.stops[r.reached:r.reached+1], 0
 }
 
 // endpoints are the addresses of the members that serve; of all that run if none does.

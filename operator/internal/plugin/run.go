@@ -133,6 +133,9 @@ func run(ctx context.Context, o *Options, name string, words []string, s command
 		return 0, err
 	}
 	defer road.close()
+	if ofOneMember(words) {
+		road.narrow()
+	}
 	settings := []string{"ENDPOINTS=" + strings.Join(road.endpoints(), ",")}
 	if !slices.ContainsFunc(words, func(w string) bool { return w == "--user" || strings.HasPrefix(w, "--user=") }) {
 		login, err := k.login(ctx, c, o)
@@ -173,6 +176,14 @@ func refused(words []string) error {
 		}
 	}
 	return nil
+}
+
+// ofOneMember tells whether a command, ours or etcdctl's, asks one member and refuses several: any member that serves will do.
+func ofOneMember(words []string) bool {
+	if words[0] == "etcdctl" {
+		words = words[1:]
+	}
+	return len(words) > 1 && words[0] == "snapshot" && words[1] == "save"
 }
 
 func asksHelp(words []string) bool {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,22 @@ func TestRun_plain(t *testing.T) {
 	}
 	if w.forwards == 0 {
 		t.Error("no port was forwarded")
+	}
+}
+
+// Ensure that a snapshot is saved of one of several members, since nobody can name one.
+func TestRun_snapshot(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"etcd-0", "etcd-1"} {
+		w.pod("etcd", name, (&fakeMember{name: name}).start(t, nil))
+	}
+	for line, says := range map[string]string{ // what is said of a member that has no snapshots
+		"etcd snapshot save ":         "is no port for clients",
+		"etcd etcdctl snapshot save ": "unknown service etcdserverpb.Maintenance",
+	} {
+		if _, said := w.run(t, line+filepath.Join(t.TempDir(), "a.db")); !strings.Contains(said, says) {
+			t.Errorf("%s: no member was asked: %s", line, said)
+		}
 	}
 }
 

@@ -288,7 +288,7 @@ func TestUpgrade(t *testing.T) {
 	if was, is := selector(t, first.Manifest), selector(t, upgraded); was != is {
 		t.Errorf("the selector changed from %s to %s, which the API server refuses", was, is)
 	}
-	if !strings.Contains(upgraded, "image: quorate-operator:9.9.9") {
+	if !strings.Contains(upgraded, "image: quorate-operator:v9.9.9") {
 		t.Error("the image is not that of the chart's version")
 	}
 	b := action.NewRollback(c)

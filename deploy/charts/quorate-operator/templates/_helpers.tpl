@@ -38,7 +38,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "operator.image" -}}
 {{- $i := .Values.image -}}
 {{- if $i.registry }}{{ $i.registry }}/{{ end }}{{ $i.repository }}
-{{- if $i.digest }}@{{ $i.digest }}{{ else }}:{{ default .Chart.AppVersion $i.tag }}{{ end -}}
+{{- if $i.digest }}@{{ $i.digest }}{{ else }}:{{ $i.tag | default (printf "v%s" .Chart.AppVersion) }}{{ end -}}
 {{- end -}}
 
 {{/* The rights in a namespace whose clusters the operator runs. */}}

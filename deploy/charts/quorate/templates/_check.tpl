@@ -21,6 +21,28 @@
 {{- if and .Release.IsInstall (gt (int (include "quorate.founders" .)) $count) (not (kindIs "invalid" $v.founders)) -}}
 {{- $faults = append $faults (printf "founders: %v members are to found the cluster, and there are to be %d: they would wait for ever" $v.founders $count) -}}
 {{- end -}}
+{{- $noted := dig "metadata" "annotations" "quorate.io/founders" "" $running -}}
+{{- if and .Release.IsUpgrade $running (ne $v.initialClusterState "existing") -}}
+{{- if and (not $noted) (kindIs "invalid" $v.founders) -}}
+{{- $faults = append $faults "founders: nothing tells any more how many members founded the cluster: give the number that replicaCount was when the release was installed" -}}
+{{- else if and $noted (not (kindIs "invalid" $v.founders)) (ne (int $noted) (int $v.founders)) -}}
+{{- $faults = append $faults (printf "founders: %s members founded the cluster, and that stays so: write %s, or leave it out" $noted $noted) -}}
+{{- end -}}
+{{- end -}}
+{{- range dig "spec" "volumeClaimTemplates" list $running -}}
+{{- if and (eq .metadata.name "data") $v.persistence.enabled -}}
+{{- $size := dig "spec" "resources" "requests" "storage" "" . -}}
+{{- $class := dig "spec" "storageClassName" "" . -}}
+{{- $wanted := include "quorate.storageClass" $ -}}
+{{- $faulty := "%s: the StatefulSet has %s, and Kubernetes does not change it in place: docs/kubernetes.md#grow-the-disks has the steps" -}}
+{{- if and (include "quorate.mebibytes" $size) (include "quorate.mebibytes" $v.persistence.size) (ne (include "quorate.mebibytes" $size) (include "quorate.mebibytes" $v.persistence.size)) -}}
+{{- $faults = append $faults (printf $faulty "persistence.size" $size) -}}
+{{- end -}}
+{{- if ne $class (ternary "" $wanted (eq $wanted "-")) -}}
+{{- $faults = append $faults (printf $faulty "persistence.storageClass" (quote $class)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $side := list "client" "peer" -}}
 {{- $tls := include "quorate.tls" (dict "root" $ "side" $side) | fromJson -}}
 {{- if and $tls.secure (not $tls.auto) (not $tls.secret) -}}
@@ -57,6 +79,11 @@
 {{- if and $apart (gt (int $apart) 1) -}}
 {{- $faults = append $faults (printf "updateStrategy.rollingUpdate.maxUnavailable: with %v an update may stop %s of %d members at once; leave it at 1" $v.updateStrategy.rollingUpdate.maxUnavailable $apart $count) -}}
 {{- end -}}
+{{- range list "serviceMonitor" "podMonitor" "prometheusRule" -}}
+{{- if and (index $v.metrics .).enabled (not $v.metrics.enabled) -}}
+{{- $faults = append $faults (printf "metrics.%s.enabled: it needs metrics.enabled" .) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $v.backup.enabled (not $v.backup.url) -}}
 {{- $faults = append $faults "backup.url: say where the backup goes, such as s3://BUCKET/PREFIX" -}}
 {{- end -}}
@@ -91,7 +118,7 @@
 {{- if index $v $key -}}{{- $faults = append $faults (printf "%s: it is not honoured here; %s" $key $do) -}}{{- end -}}
 {{- end -}}
 {{- range $key, $do := dict
-  "startFromSnapshot" "restore the file into the claims before the release is installed (docs/backup.md), or a continuous backup by restore.from"
+  "startFromSnapshot" "docs/kubernetes.md#restore-into-a-release has the steps for a file; restore.from begins with a continuous backup"
   "diagnosticMode" "the image has no shell; use kubectl debug"
   "volumePermissions" "the image has no shell; podSecurityContext.fsGroup sets the permissions" -}}
 {{- if dig "enabled" false (index $v $key | default dict) -}}{{- $faults = append $faults (printf "%s.enabled: it is not honoured here: %s" $key $do) -}}{{- end -}}

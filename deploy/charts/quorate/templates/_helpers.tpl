@@ -83,9 +83,38 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* The StatefulSet that is there; empty at an installation, and where templates are rendered without access to the cluster. */}}
+{{/*
+The StatefulSet that is there, or what is left of it; empty at an installation, and where templates are rendered without access to
+the cluster.
+*/}}
 {{- define "quorate.running" -}}
-{{- lookup "apps/v1" "StatefulSet" .Release.Namespace (include "quorate.fullname" .) | toJson -}}
+{{- $set := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "quorate.fullname" .) -}}
+{{- if or $set (not .Release.IsUpgrade) -}}{{- toJson $set -}}{{- else -}}{{- include "quorate.left" . -}}{{- end -}}
+{{- end -}}
+
+{{/*
+A StatefulSet that was deleted while its pods run on (--cascade=orphan), as far as the upgrade must know it: the founders, by the
+headless Service, how many pods there are, and their containers. Empty if the release is of another chart, as before a takeover.
+*/}}
+{{- define "quorate.left" -}}
+{{- $service := lookup "v1" "Service" .Release.Namespace (include "quorate.headless" .) -}}
+{{- $of := dig "metadata" "labels" "helm.sh/chart" "" ($service | default dict) -}}
+{{- $out := dict -}}
+{{- if regexMatch (printf "^%s-[0-9]" .Chart.Name) $of -}}
+{{- $containers := list -}}
+{{- $count := 0 -}}
+{{- range (lookup "v1" "Pod" .Release.Namespace "").items -}}
+{{- $own := eq (toString (dig "metadata" "labels" "app.kubernetes.io/instance" "" .)) $.Release.Name -}}
+{{- if and $own (regexMatch (printf "^%s-[0-9]+$" (include "quorate.fullname" $)) .metadata.name) -}}
+{{- $count = add1 $count -}}
+{{- $containers = .spec.containers -}}
+{{- end -}}
+{{- end -}}
+{{- $noted := dig "metadata" "annotations" "quorate.io/founders" "" $service -}}
+{{- $_ := set $out "metadata" (dict "annotations" (dict "quorate.io/founders" $noted)) -}}
+{{- $_ := set $out "spec" (dict "replicas" $count "template" (dict "spec" (dict "containers" $containers))) -}}
+{{- end -}}
+{{- toJson $out -}}
 {{- end -}}
 
 {{/*
@@ -121,6 +150,11 @@ Service whose StatefulSet was deleted for a while, as before a takeover. A chart
 {{- else -}}
 {{- .Values.founders -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The storage class of the members' claims; empty: none is named. */}}
+{{- define "quorate.storageClass" -}}
+{{- .Values.persistence.storageClass | default .Values.global.defaultStorageClass | default .Values.global.storageClass -}}
 {{- end -}}
 
 {{- define "quorate.rootSecret" -}}
