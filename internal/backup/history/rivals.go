@@ -46,7 +46,7 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 		if again = again || bad; other == nil {
 			continue
 		}
-		if sum, has := sumAt(other, at.Index); has && sum != at.Sum {
+		if sum, has := other.SumAt(at.Index); has && sum != at.Sum {
 			rivals = append(rivals, Rival{b, other.Last().Sum})
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Search) Agrees(ctx context.Context, line *backup.Plan, rival *Rival) (b
 		if err != nil {
 			return false, err
 		}
-		sum, has := sumAt(segment, rival.Segment.End.Index)
+		sum, has := segment.SumAt(rival.Segment.End.Index)
 		return has && sum == rival.Sum, nil
 	}
 	return false, nil

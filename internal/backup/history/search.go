@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -262,10 +261,22 @@ func (s *Search) through(ctx context.Context, l *backup.Link) (through bool, err
 	if err != nil {
 		return false, err
 	}
-	held, has := sumAt(segment, l.At.Index)
-	through = has && held == sum
+	held, has := segment.SumAt(l.At.Index)
+	if through = has && held == sum; !through {
+		s.Catalog.Read(l.Segment, segment)
+	}
 	s.Catalog.Note(l, through)
 	return through, nil
+}
+
+// Parted notes that the segment of a link does not go through its state, as a replay found, and through which others it goes.
+func (s *Search) Parted(ctx context.Context, l *backup.Link) error {
+	segment, err := s.segment(ctx, l.Segment)
+	if err == nil {
+		s.Catalog.Read(l.Segment, segment)
+	}
+	s.Catalog.Note(l, false)
+	return ctx.Err()
 }
 
 // sumOf returns the chain's sum of the state of a link: names of encrypted objects have none.
@@ -290,18 +301,6 @@ func (s *Search) sumOf(ctx context.Context, l *backup.Link) (uint64, error) {
 		return 0, of(l.Base.Hash, l.Base.String(), err)
 	}
 	return uint64(m.Sum), nil
-}
-
-// sumAt returns the chain's sum after an entry that a segment has, or before its first one.
-func sumAt(s *backup.Segment, index consensus.Index) (sum uint64, has bool) {
-	first := s.Items[0].Entry.Index
-	switch {
-	case index+1 == first:
-		return s.Before, true
-	case index < first || index-first >= consensus.Index(len(s.Items)):
-		return 0, false
-	}
-	return s.Items[index-first].Sum, true
 }
 
 // segment reads a segment.

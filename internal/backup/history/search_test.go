@@ -81,10 +81,20 @@ func (p *place) logs(of past, first, last, each int) {
 	}
 }
 
+// packed is a state as names have it.
+func (p *place) packed(h backup.Head) backup.Point {
+	if p.packer.Lock == nil {
+		return h.Point
+	}
+	return p.packer.Lock.Secret.Label(h.Point)
+}
+
 func (p *place) base(of past, at int) {
 	p.salt++
 	h := of.head(at)
-	b := backup.BaseName{Cluster: cluster, Point: h.Point, Moment: h.Moment, Hash: backup.HashOf([]byte{p.salt})}
+	h.Set, h.Point = p.packer.Lock.Set(), p.packed(h)
+	b := backup.BaseName{Cluster: cluster, Point: h.Point, Moment: h.Moment, Set: h.Set,
+		Hash: backup.HashOf([]byte{p.salt})}
 	if err := p.catalog.Add(b.String(), 1); err != nil {
 		p.Fatal(err)
 	}

@@ -45,18 +45,7 @@ func TestRun_twisted(t *testing.T) {
 
 func runTwisted(t *testing.T, open opener) {
 	t.Helper()
-	m := newMember(t, 9, open)
-	m.write(100)
-	m.settle()
-	bases := m.catalog().Bases
-	last := bases[len(bases)-1]
-	m.write(40)
-	m.settle()
-	for _, b := range m.catalog().Bases {
-		if b.Hash != last.Hash {
-			m.place.Remove(b.String())
-		}
-	}
+	m, last := aged(t, open, 40)
 	var twisted []string
 	for _, s := range m.catalog().Segments {
 		if s.First > last.Index && len(twisted) < 5 {
@@ -109,18 +98,7 @@ func (r *counted) Get(ctx context.Context, name string, offset, length int64) (i
 // Ensure that segments which cannot be read, and others replace, let neither the base be read again nor what was applied before:
 // a restore would end for nobody who writes to the place.
 func TestRun_unreadable(t *testing.T) {
-	m := newMember(t, 9, openMem)
-	m.write(100)
-	m.settle()
-	bases := m.catalog().Bases
-	last := bases[len(bases)-1]
-	m.write(60)
-	m.settle()
-	for _, b := range m.catalog().Bases {
-		if b.Hash != last.Hash {
-			m.place.Remove(b.String())
-		}
-	}
+	m, last := aged(t, openMem, 60)
 	all := 0
 	for _, s := range m.catalog().Segments {
 		if s.First > last.Index {

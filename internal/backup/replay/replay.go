@@ -100,7 +100,9 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 			without, err = plan.Base.Hash, ofBase(&plan.Base, err)
 		}
 		if link, found := plan.LinkOf(without); found && errors.Is(err, ErrOtherHistory) {
-			c.Note(&link, false) // the segment is a good one, and does not continue that
+			if err := look.Parted(ctx, &link); err != nil { // it is a good one, and does not continue that
+				return nil, err
+			}
 			continue
 		}
 		look.Leave(without, err)
@@ -357,10 +359,9 @@ func decide(
 		return err
 	default:
 		if link, found := line.LinkOf(object.without); found && errors.Is(err, ErrOtherHistory) {
-			look.Catalog.Note(&link, false)
-		} else {
-			look.Leave(object.without, err)
+			return look.Parted(ctx, &link)
 		}
+		look.Leave(object.without, err)
 		return nil
 	}
 	left := false
