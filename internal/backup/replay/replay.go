@@ -40,13 +40,16 @@ func (e *objectError) doubtful() bool {
 
 // Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
 // found. A backup.UnreachableError is in it if no plan is left.
-func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (_ *State, err error) {
+func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (result *State, err error) {
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
 	}
 	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: c, Target: target, ObjectBytes: o.ObjectBytes,
 		OneHistory: o.OneHistory, Damaged: o.Damaged}
 	copies := &copies{Options: &o, catalog: c}
+	if err := copies.remove(); err != nil {
+		return nil, err
+	}
 	blamed := map[backup.Hash]bool{}
 	var suspects suspects
 	var kept *State // of a plan that ended at an object that could not be read; nil: there is none
@@ -54,7 +57,9 @@ func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target
 		if kept != nil {
 			err = errors.Join(err, kept.Close())
 		}
-		err = errors.Join(err, copies.drop())
+		if err = errors.Join(err, copies.drop()); err != nil && result != nil {
+			result, err = nil, errors.Join(err, result.Close())
+		}
 	}()
 	for {
 		plan, err := next(ctx, copies, look, &kept)
