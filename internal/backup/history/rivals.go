@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"errors"
 
 	"github.com/quorate/quorate/internal/backup"
 )
@@ -26,7 +25,7 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 	if at := p.Target.Index; at != 0 && from <= at && at < to {
 		from, to = at, at
 	}
-	beside := s.Catalog.Rivals(p, from, to, s.damaged)
+	beside := s.Catalog.Rivals(p, from, to, s.unreadable)
 	if len(beside) == 0 {
 		return nil, false, nil
 	}
@@ -64,24 +63,6 @@ func endOf(s *backup.Segment, target backup.Target) backup.Point {
 		at = backup.Point{Index: item.Entry.Index, Sum: item.Sum}
 	}
 	return at
-}
-
-// readable reads a segment; nil: an identity for it is missing, or it is damaged (bad), and no plan has it any more.
-func (s *Search) readable(ctx context.Context, stored *backup.Stored) (segment *backup.Segment, bad bool, err error) {
-	segment, err = s.segment(ctx, stored)
-	found := (*damage)(nil)
-	switch {
-	case err == nil:
-		return segment, false, nil
-	case ctx.Err() != nil:
-		return nil, false, ctx.Err()
-	case errors.As(err, &found):
-		s.Leave(found.object, found.err)
-		return nil, true, nil
-	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-		return nil, false, nil
-	}
-	return nil, false, err
 }
 
 // Agrees reports whether the line of a plan, all of which was replayed, has the state with which a rival ends.

@@ -24,17 +24,32 @@ type Search struct {
 	OneHistory bool
 	Damaged    func(error) // if set, is told of each object that is damaged
 
-	bad   map[backup.Hash]bool
-	found []error
+	bad    map[backup.Hash]bool
+	blamed map[backup.Hash]bool // of these, what can be read, and is left out for what a replay found
+	found  []error
 }
 
 // Leave takes damage of an object into the search: no plan has it any more.
 func (s *Search) Leave(object backup.Hash, err error) {
+	delete(s.blamed, object)
 	s.leave(object)
 	s.found = append(s.found, err)
 	if s.Damaged != nil {
 		s.Damaged(err)
 	}
+}
+
+// Blame is Leave for a segment that a replay found to differ. The base below may be the cause: the segment still is a rival of
+// others.
+func (s *Search) Blame(segment backup.Hash, err error) {
+	s.Leave(segment, err)
+	s.doubt(segment)
+}
+
+// Doubt leaves an object out without calling it damaged.
+func (s *Search) Doubt(object backup.Hash) {
+	s.leave(object)
+	s.doubt(object)
 }
 
 func (s *Search) leave(object backup.Hash) {
@@ -44,7 +59,20 @@ func (s *Search) leave(object backup.Hash) {
 	s.bad[object] = true
 }
 
+func (s *Search) doubt(object backup.Hash) {
+	if s.blamed == nil {
+		s.blamed = map[backup.Hash]bool{}
+	}
+	s.blamed[object] = true
+}
+
+// Blamed reports whether an object is left out for what a replay found, and may be right.
+func (s *Search) Blamed(object backup.Hash) bool { return s.blamed[object] }
+
 func (s *Search) damaged(object backup.Hash) bool { return s.bad[object] }
+
+// unreadable reports whether an object is left out for what it is itself.
+func (s *Search) unreadable(object backup.Hash) bool { return s.bad[object] && !s.blamed[object] }
 
 // Suspect leaves out a segment of which it is not known yet whether it or the base before it is damaged, if others lead from
 // the base to the target; false: none do. Clear takes it back.
@@ -52,13 +80,16 @@ func (s *Search) Suspect(base *backup.Base, segment backup.Hash) bool {
 	only := &backup.Catalog{Cluster: s.Catalog.Cluster, Bases: []backup.Base{*base}, Segments: s.Catalog.Segments}
 	_, err := only.Plan(s.Target, func(h backup.Hash) bool { return h == segment || s.damaged(h) })
 	if err == nil {
-		s.leave(segment)
+		s.Doubt(segment)
 	}
 	return err == nil
 }
 
 // Clear takes back that a segment is suspect.
-func (s *Search) Clear(segment backup.Hash) { delete(s.bad, segment) }
+func (s *Search) Clear(segment backup.Hash) {
+	delete(s.bad, segment)
+	delete(s.blamed, segment)
+}
 
 // Found returns all damage that was found.
 func (s *Search) Found() []error { return s.found }
@@ -76,6 +107,9 @@ func (s *Search) Plan(ctx context.Context) (*backup.Plan, error) {
 				if again, err = s.sole(ctx, plan); again {
 					continue
 				}
+			}
+			if err == nil {
+				err = s.Timed(ctx, plan.Least())
 			}
 		}
 		if err != nil {
@@ -320,7 +354,25 @@ func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Se
 	return segment, of(stored.Hash, name, err)
 }
 
-// damage is that of an object.
+// readable reads a segment; nil: an identity for it is missing, or it is damaged (bad), and no plan has it any more.
+func (s *Search) readable(ctx context.Context, stored *backup.Stored) (segment *backup.Segment, bad bool, err error) {
+	segment, err = s.segment(ctx, stored)
+	found := (*damage)(nil)
+	switch {
+	case err == nil:
+		return segment, false, nil
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case errors.As(err, &found):
+		s.Leave(found.object, found.err)
+		return nil, true, nil
+	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+// damage is that of an object, or says that its form is a later build's.
 type damage struct {
 	object backup.Hash
 	err    error
@@ -339,6 +391,45 @@ func of(object backup.Hash, name string, err error) error {
 		return &damage{object, err}
 	case errors.Is(err, backup.ErrDamaged):
 		return &damage{object, &fetch.DamageError{Name: name, Err: err}}
+	case errors.Is(err, backup.ErrLater): // somebody may have made it up
+		return &damage{object, fmt.Errorf("object %s: %w", name, err)}
 	}
 	return fmt.Errorf("object %s: %w", name, err)
+}
+
+// mostLate bounds the objects that are read for one refusal: they may be names of nothing.
+const mostLate = 64
+
+// Timed returns a backup.TimesError if the place has an object of an earlier entry than a state, of a time that is later than
+// the target's. Sums of the chain do not cover times.
+func (s *Search) Timed(ctx context.Context, at backup.Head) error {
+	late := s.Catalog.Late(s.Target, at.Index, at.Epoch, s.damaged)
+	for i := range late {
+		if i < mostLate {
+			if there, err := s.there(ctx, &late[i]); err != nil {
+				return err
+			} else if !there {
+				continue
+			}
+		}
+		return &backup.TimesError{Target: s.Target, At: at, Late: late[i]}
+	}
+	return nil
+}
+
+// there reports whether an object is what its name says, as far as it can be read.
+func (s *Search) there(ctx context.Context, late *backup.Late) (bool, error) {
+	if late.Segment != nil {
+		segment, bad, err := s.readable(ctx, late.Segment)
+		return segment != nil || !bad, err
+	}
+	content, err := fetch.Object(ctx, s.Store, late.String(), late.Base.Hash, backup.ManifestWithin(s.ObjectBytes))
+	if err == nil && late.Base.Set == 0 {
+		_, err = backup.OpenManifestWithin(&late.Base.BaseName, content, s.Open, s.ObjectBytes)
+	}
+	if found := (*damage)(nil); errors.As(of(late.Base.Hash, late.String(), err), &found) && ctx.Err() == nil {
+		s.Leave(found.object, found.err)
+		return false, nil
+	}
+	return err == nil, err
 }

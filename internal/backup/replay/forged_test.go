@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -156,6 +158,9 @@ func TestRun_laterEntry(t *testing.T) {
 			}
 			segment.Predecessor = backup.Hash{try}
 			segment.Last().Entry.Kind, segment.Last().Entry.Payload = made.Kind, made.Payload
+			if n := len(segment.Items); n > 1 {
+				segment.Items[n-2].Sum++
+			}
 			if name, packed := backup.NewPacker().Pack(segment); name.String() < of.String() {
 				m.replace(name.String(), packed)
 				break
@@ -164,5 +169,53 @@ func TestRun_laterEntry(t *testing.T) {
 		if s := m.restores(backup.Target{}, m.index); len(s.Damaged) != 1 {
 			t.Errorf("%s: told %v", what, s.Damaged)
 		}
+		m.restoresOne(what, m.index)
+		m.restoresOne(what, m.index-1)
+	}
+}
+
+// restoresOne restores an entry as a reader that knows nothing but the place.
+func (m *member) restoresOne(what string, index consensus.Index) {
+	m.t.Helper()
+	f := &forked{before: m, after: m}
+	if got, err := f.sole(m.t, backup.Target{Index: index}, nil); err != nil || got != m.was[index] {
+		m.t.Errorf("%s, entry %d: %q, %v", what, index, got, err)
+	}
+}
+
+// Ensure that objects of a form, or a level, of a later build which somebody put beside the cluster's end no restore; and that where
+// nothing else leads to the target the refusal tells of the build.
+func TestRun_laterForm(t *testing.T) {
+	m, base := aged(t, openMem, 40)
+	c := m.catalog()
+	var of backup.SegmentName
+	for _, s := range c.Segments {
+		if s.First > base.Index+1 && of.First == 0 {
+			of = s.SegmentName
+		}
+	}
+	later := append([]byte("QUORSEG\n"), 99, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4)
+	of.First, of.Before, of.Hash = base.Index+1, base.Sum, backup.HashOf(later)
+	m.replace(of.String(), later)
+
+	content, _ := m.place.Bytes(base.String())
+	made, err := backup.OpenManifest(&base.BaseName, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Level, made.Time = level.Own+1, made.Time+1
+	high, copied := made.Encode()
+	m.replace(high.String(), copied)
+	s := m.restores(backup.Target{}, m.index)
+	if len(s.Damaged) != 2 || fetch.Verdict(errors.Join(s.Damaged...), nil) {
+		t.Errorf("told %v", s.Damaged)
+	}
+	m.restoresOne("later forms", m.index)
+	m.restoresOne("later forms", of.First+1)
+
+	m.place.Remove(base.String())
+	low := (*level.TooLowError)(nil)
+	if _, err := m.run(backup.Target{}); !errors.As(err, &low) || fetch.Verdict(err, nil) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func (m *member) fork(base *backup.Base, entries int, value byte) *backup.Segmen
 	fork := &backup.Segment{Cluster: cluster, Member: 3, Since: before.Since, Before: before.Sum,
 		RevisionBefore: s.Machine.Store().Revision()}
 	for i := range entries {
-		command := kv.Command{Put: &kv.PutOp{Key: []byte("k1"), Value: []byte{value, byte(i)}}}
+		command := kv.Command{Put: &kv.PutOp{Key: []byte("forked"), Value: []byte{value, byte(i)}}}
 		e := []consensus.Entry{{Index: base.Index + consensus.Index(i+1), Term: 1, Kind: consensus.EntryCommand,
 			Payload: command.Append(nil)}}
 		if _, err := s.Machine.Apply(e); err != nil {
