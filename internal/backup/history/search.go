@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -27,6 +28,15 @@ type Search struct {
 	bad    map[backup.Hash]bool
 	blamed map[backup.Hash]bool // of these, what can be read, and is left out for what a replay found
 	found  []error
+	claims map[backup.Hash]claim
+}
+
+// claim is what a segment says of a state.
+type claim struct {
+	at  consensus.Index
+	sum uint64 // after it, if has is set
+	has bool
+	end uint64 // the sum after the segment
 }
 
 // Leave takes damage of an object into the search: no plan has it any more.
