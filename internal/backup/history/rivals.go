@@ -61,6 +61,23 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 	return rivals, again, err
 }
 
+// Compared returns the next plan, and its rivals: a restore replays its line first if there are some.
+func (s *Search) Compared(ctx context.Context) (*backup.Plan, []Rival, error) {
+	for {
+		p, err := s.Plan(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		rivals, again, err := s.Rivals(ctx, p)
+		if err != nil {
+			return nil, nil, errors.Join(append(s.found, err)...)
+		}
+		if !again {
+			return p, rivals, nil
+		}
+	}
+}
+
 // claim returns what a segment says of the state after an entry. It is read once for that.
 func (s *Search) claim(
 	ctx context.Context, b *backup.Stored, at consensus.Index,
