@@ -127,16 +127,6 @@ func (p *Plan) LineEnd() Head {
 // Lives reports whether a plan leads on to the newest state of the place by its names.
 func (p *Plan) Lives() bool { return p.lives }
 
-// Least is the first state that may be the one to which a plan leads: the last segment may have entries behind its target.
-func (p *Plan) Least() Head {
-	switch n := len(p.Segments); n {
-	case 0, 1:
-		return p.Base.Head()
-	default:
-		return p.Segments[n-2].Head()
-	}
-}
-
 // UnreachableError says that no base and no segments lead to a target.
 type UnreachableError struct {
 	Target Target

@@ -28,6 +28,7 @@ type Search struct {
 	bad    map[backup.Hash]bool
 	blamed map[backup.Hash]bool // of these, what can be read, and is left out for what a replay found
 	found  []error
+	hidden []error // of objects that cannot be read here
 	claims map[backup.Hash]claim
 }
 
@@ -95,6 +96,13 @@ func (s *Search) Suspect(base *backup.Base, segment backup.Hash) bool {
 	return err == nil
 }
 
+// Hide leaves out an object of which Hidden is true: others may lead to the target, and somebody may have put it. If none do,
+// the error of the search says why it was left out.
+func (s *Search) Hide(object backup.Hash, err error) {
+	s.leave(object)
+	s.hidden = append(s.hidden, err)
+}
+
 // Clear takes back that a segment is suspect.
 func (s *Search) Clear(segment backup.Hash) {
 	delete(s.bad, segment)
@@ -118,12 +126,14 @@ func (s *Search) Plan(ctx context.Context) (*backup.Plan, error) {
 					continue
 				}
 			}
-			if err == nil {
-				err = s.Timed(ctx, plan.Least())
+			if err == nil && (s.Target.Time != 0 || s.Target.Revision != 0) {
+				if again, err = s.agreed(ctx, s.Catalog.Times(plan, s.unreadable)); again {
+					continue
+				}
 			}
 		}
 		if err != nil {
-			return nil, errors.Join(append(s.found, err)...)
+			return nil, errors.Join(append(slices.Concat(s.found, s.hidden), err)...)
 		}
 		return plan, nil
 	}
@@ -136,15 +146,25 @@ func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err erro
 		s.leave(p.Base.Hash)
 		return true, nil
 	}
-	if again, err = s.compare(ctx, p.Doubts()); again || err != nil {
+	again, at, err := s.compare(ctx, p.Doubts())
+	if Hidden(err) {
+		s.Hide(at.Segment.Hash, err)
+		return true, nil
+	}
+	if again || err != nil {
 		return again, err
 	}
-	large := (*backup.TooLargeError)(nil)
-	again, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
-	if errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large) {
+	again, _, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
+	if Hidden(err) {
 		err = nil // a restore finds that out
 	}
 	return again, err
+}
+
+// Hidden reports whether an error says that an object cannot be read here: it is encrypted to others, or too large.
+func Hidden(err error) bool {
+	large := (*backup.TooLargeError)(nil)
+	return errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large)
 }
 
 // sole returns an error if a plan's state is one of two that the place has; again is true if damage was found that makes
@@ -176,76 +196,22 @@ func (s *Search) sole(ctx context.Context, p *backup.Plan) (again bool, err erro
 	return false, nil
 }
 
-// Ends returns the states with which the histories of the catalog end: the newest one, and those of which it is not known that
-// the newest one continues them.
-func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
-	latest, err := s.latest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	newest, strays, bases := s.Catalog.Ends(latest, s.damaged)
-	all := []backup.Head{newest}
-	var others []*backup.Stray
-	for i := range strays[:min(len(strays), backup.MaxStrays)] {
-		apart, err := s.apart(ctx, &strays[i])
-		if err != nil {
-			return nil, err
-		}
-		if apart {
-			all, others = append(all, strays[i].End), append(others, &strays[i])
-		}
-	}
-	for i := range bases {
-		if slices.ContainsFunc(others, func(o *backup.Stray) bool { return o.Covers(bases[i].End.Index) }) {
-			continue
-		}
-		apart, err := s.apart(ctx, &bases[i])
-		if err != nil {
-			return nil, err
-		}
-		if apart {
-			all = append(all, bases[i].End)
-		}
-	}
-	return all, nil
-}
-
-// latest returns the plan for the latest state, whose links were compared, as far as they can be read; nil: nothing leads
-// there.
-func (s *Search) latest(ctx context.Context) (*backup.Plan, error) {
-	for {
-		p, err := s.Catalog.Plan(backup.Target{}, s.damaged)
-		if err != nil {
-			return nil, nil
-		}
-		again, err := s.compare(ctx, p.Links())
-		switch {
-		case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-			return p, nil
-		case err != nil:
-			return nil, err
-		case !again:
-			return p, nil
-		}
-	}
-}
-
-// compare compares links with what the segments hold, until one is found that makes another plan.
-func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, err error) {
+// compare compares links with what the segments hold, until one is found that makes another plan. An error is of the link at.
+func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, at *backup.Link, err error) {
 	for i := range links {
 		through, err := s.through(ctx, &links[i])
 		damage := (*damage)(nil)
 		switch {
 		case errors.As(err, &damage) && ctx.Err() == nil:
 			s.Leave(damage.object, damage.err)
-			return true, nil
+			return true, nil, nil
 		case err != nil:
-			return false, err
+			return false, &links[i], err
 		case !through:
-			return true, nil
+			return true, nil, nil
 		}
 	}
-	return false, nil
+	return false, nil, nil
 }
 
 // apart reports whether a stray is not known to be of the history of the line beside it, or of one that is the same up to what
@@ -335,16 +301,21 @@ func (s *Search) sumOf(ctx context.Context, l *backup.Link) (uint64, error) {
 		}
 		return of.Last().Sum, nil
 	}
-	most := backup.ManifestWithin(s.ObjectBytes)
-	content, err := fetch.Object(ctx, s.Store, l.Base.String(), l.Base.Hash, most)
+	m, err := s.manifest(ctx, l.Base)
 	if err != nil {
-		return 0, of(l.Base.Hash, l.Base.String(), err)
-	}
-	m, err := backup.OpenManifestWithin(&l.Base.BaseName, content, s.Open, s.ObjectBytes)
-	if err != nil {
-		return 0, of(l.Base.Hash, l.Base.String(), err)
+		return 0, err
 	}
 	return uint64(m.Sum), nil
+}
+
+// manifest reads the manifest of a base.
+func (s *Search) manifest(ctx context.Context, base *backup.Base) (*backup.Manifest, error) {
+	content, err := fetch.Object(ctx, s.Store, base.String(), base.Hash, backup.ManifestWithin(s.ObjectBytes))
+	if err != nil {
+		return nil, of(base.Hash, base.String(), err)
+	}
+	m, err := backup.OpenManifestWithin(&base.BaseName, content, s.Open, s.ObjectBytes)
+	return m, of(base.Hash, base.String(), err)
 }
 
 // segment reads a segment.
@@ -367,19 +338,29 @@ func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Se
 // readable reads a segment; nil: an identity for it is missing, or it is damaged (bad), and no plan has it any more.
 func (s *Search) readable(ctx context.Context, stored *backup.Stored) (segment *backup.Segment, bad bool, err error) {
 	segment, err = s.segment(ctx, stored)
+	if err == nil {
+		return segment, false, nil
+	}
+	bad, err = s.taken(ctx, err)
+	return nil, bad, err
+}
+
+// taken takes the error of an object into the search: bad if that is damaged, and no plan has it any more. It returns what is
+// neither that nor the want of an identity.
+func (s *Search) taken(ctx context.Context, err error) (bad bool, _ error) {
 	found := (*damage)(nil)
 	switch {
 	case err == nil:
-		return segment, false, nil
+		return false, nil
 	case ctx.Err() != nil:
-		return nil, false, ctx.Err()
+		return false, ctx.Err()
 	case errors.As(err, &found):
 		s.Leave(found.object, found.err)
-		return nil, true, nil
+		return true, nil
 	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-		return nil, false, nil
+		return false, nil
 	}
-	return nil, false, err
+	return false, err
 }
 
 // damage is that of an object, or says that its form is a later build's.
@@ -407,39 +388,62 @@ func of(object backup.Hash, name string, err error) error {
 	return fmt.Errorf("object %s: %w", name, err)
 }
 
-// mostLate bounds the objects that are read for one refusal: they may be names of nothing.
-const mostLate = 64
-
-// Timed returns a backup.TimesError if the place has an object of an earlier entry than a state, of a time that is later than
-// the target's. Sums of the chain do not cover times.
-func (s *Search) Timed(ctx context.Context, at backup.Head) error {
-	late := s.Catalog.Late(s.Target, at.Index, at.Epoch, s.damaged)
-	for i := range late {
-		if i < mostLate {
-			if there, err := s.there(ctx, &late[i]); err != nil {
-				return err
-			} else if !there {
-				continue
-			}
+// agreed returns a backup.TimesError if objects at the place do not agree which state is the last one within a time or a
+// revision: of one history they do not fall, but where a clock was wrong. again is true if damage was found that makes another
+// plan.
+func (s *Search) agreed(ctx context.Context, t *backup.Times) (again bool, err error) {
+	if t.Within != nil {
+		own, bad, err := s.readable(ctx, t.Within)
+		if bad || err != nil {
+			return bad, err
 		}
-		return &backup.TimesError{Target: s.Target, At: at, Late: late[i]}
+		if own != nil {
+			t.Settle(own)
+		}
 	}
-	return nil
+	fallen := t.Fallen()
+	if t.First == t.Last {
+		inside, bad, err := s.inside(ctx, t)
+		if bad || err != nil {
+			return bad, err
+		}
+		fallen = append(fallen, inside...)
+	}
+	for i := range fallen {
+		whole, bad, err := s.whole(ctx, &fallen[i])
+		switch {
+		case err != nil:
+			return false, err
+		case whole, i >= backup.MaxStrays:
+			return false, t.Error(&fallen[i])
+		}
+		again = again || bad
+	}
+	return again, nil
 }
 
-// there reports whether an object is what its name says, as far as it can be read.
-func (s *Search) there(ctx context.Context, late *backup.Late) (bool, error) {
-	if late.Segment != nil {
-		segment, bad, err := s.readable(ctx, late.Segment)
-		return segment != nil || !bad, err
+// inside returns what entries within segments beside the plan's last one say against the last state within the target.
+func (s *Search) inside(ctx context.Context, t *backup.Times) (fallen []backup.Said, again bool, err error) {
+	same := t.Beside()
+	for _, stored := range same[:min(len(same), backup.MaxStrays)] {
+		other, bad, err := s.readable(ctx, stored)
+		if err != nil {
+			return nil, false, err
+		}
+		if again = again || bad; other != nil {
+			fallen = append(fallen, t.Inside(stored, other)...)
+		}
 	}
-	content, err := fetch.Object(ctx, s.Store, late.String(), late.Base.Hash, backup.ManifestWithin(s.ObjectBytes))
-	if err == nil && late.Base.Set == 0 {
-		_, err = backup.OpenManifestWithin(&late.Base.BaseName, content, s.Open, s.ObjectBytes)
+	return fallen, again, nil
+}
+
+// whole reports whether an object that says a time is what its name says; bad: it is damaged, and no plan has it any more.
+func (s *Search) whole(ctx context.Context, said *backup.Said) (whole, bad bool, err error) {
+	if said.Segment != nil {
+		segment, bad, err := s.readable(ctx, said.Segment)
+		return segment != nil, bad, err
 	}
-	if found := (*damage)(nil); errors.As(of(late.Base.Hash, late.String(), err), &found) && ctx.Err() == nil {
-		s.Leave(found.object, found.err)
-		return false, nil
-	}
-	return err == nil, err
+	_, err = s.manifest(ctx, said.Base)
+	bad, rest := s.taken(ctx, err)
+	return err == nil, bad, rest
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/history"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -97,9 +98,8 @@ func damage(without backup.Hash, name string, err error) error {
 		return &objectError{without, name, fmt.Errorf("object %s: %w", name, err), true}
 	case ofLaterBuild(err):
 		return &objectError{without, name, fmt.Errorf("object %s: %w", name, err), false}
-	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients),
-		TooLarge(err):
-		return fmt.Errorf("object %s: %w", name, err)
+	case history.Hidden(err):
+		return &objectError{without, name, fmt.Errorf("object %s: %w", name, err), false}
 	}
 	return err
 }
@@ -122,12 +122,6 @@ func Later(err error) bool {
 func ofLaterBuild(err error) bool {
 	low := (*level.TooLowError)(nil)
 	return errors.Is(err, backup.ErrLater) || errors.As(err, &low)
-}
-
-// TooLarge reports whether an error says that there was too little memory to read an object.
-func TooLarge(err error) bool {
-	large := (*backup.TooLargeError)(nil)
-	return errors.As(err, &large)
 }
 
 // ManifestOf reads the manifest of a base in so many bytes of memory: backup.TooLargeError. Zero: in what its form allows. It

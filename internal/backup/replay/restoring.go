@@ -77,12 +77,7 @@ func (r *restoring) follow(plan *backup.Plan) (*State, error) {
 		}
 	}
 	state, err := run(r.ctx, r.copies, plan, r.kept)
-	if r.kept = nil; err == nil && r.OneHistory {
-		if err := r.look.Timed(r.ctx, state.At); err != nil {
-			return nil, errors.Join(r.failed(err), state.Close())
-		}
-	}
-	if err == nil {
+	if r.kept = nil; err == nil {
 		r.suspects.judge(r.look, &plan.Base)
 		state.Damaged = r.look.Found()
 		return state, nil
@@ -99,6 +94,10 @@ func (r *restoring) blame(plan *backup.Plan, err error) error {
 	}
 	without := object.without
 	r.copies.wanted = r.copies.wanted || r.kept == nil && without != plan.Base.Hash
+	if history.Hidden(err) {
+		r.look.Hide(without, err)
+		return nil
+	}
 	if Later(err) { // of a later build, unless others have the same entries
 		if r.suspects.add(r.look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
 			return nil

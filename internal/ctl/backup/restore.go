@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -171,7 +172,7 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 			out.BaseBytes += needs[i].Size
 		}
 	}
-	if err == nil && !only && p.Base.Set != 0 && c.reads == nil {
+	if err == nil && !only && c.reads == nil && !slices.ContainsFunc(c.catalog.Bases, inClear) {
 		err = fmt.Errorf("object %s: %w", p.Base.String(), backup.ErrSealed)
 		only = true
 	}
@@ -186,6 +187,8 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 	}
 	return c.printPlan(wanted, p, &out)
 }
+
+func inClear(b backup.Base) bool { return b.Set == 0 }
 
 // reason is why a member left out entries, as it noted.
 func (c *source) reason(ctx context.Context, name *backup.GapName) string {
