@@ -37,6 +37,7 @@ type Catalog struct {
 
 	// links are claims of names that were compared with what the objects hold: whether the segment goes through the state.
 	links    map[linked]bool
+	readings map[Hash]*reading
 	chosen   bool          // History made it: all is of one history
 	to       Point         // the state with which that ends
 	proved   map[Hash]bool // bases that are of it by their names
@@ -164,37 +165,15 @@ func (c *Catalog) Forks() (forks int) {
 	return forks
 }
 
-// Link is the claim that a segment goes through a state which is not at its ends. Names do not prove it.
-type Link struct {
-	Segment *Stored
-	At      Head
-	Of      *Stored // the segment that ends with At; nil: Base is of At
-	Base    *Base
-}
-
 // linked is a Link as a key.
 type linked struct {
 	segment Hash
 	at      Point
 }
 
-func (l *Link) key() linked { return linked{l.Segment.Hash, l.At.Point} }
-
-// Note notes whether the segment of a link goes through its state, by what it holds. No plan takes a link that is none.
-func (c *Catalog) Note(l *Link, through bool) {
-	if c.links == nil {
-		c.links = map[linked]bool{}
-	}
-	c.links[l.key()] = through
-}
-
-// Noted returns what was noted of a link.
-func (c *Catalog) Noted(l *Link) (through, known bool) {
-	through, known = c.links[l.key()]
-	return through, known
-}
-
-func (c *Catalog) parted(l Link) bool {
-	through, known := c.Noted(&l)
-	return known && !through
+// reading tells through which ends of other segments a segment goes, of those in the clear: names of encrypted ones have no
+// sums. Else each of the segments that somebody made up beside it would take another plan to find out.
+type reading struct {
+	points []Point         // the later ones first
+	down   consensus.Index // nothing is known of ends before this one
 }

@@ -45,6 +45,7 @@ type tracing struct {
 	points   map[Point]bool
 	roads    []Point // from which nobody went back yet
 	overlaps int     // that were searched
+	crossing []Link  // by which segments were taken since names tell that they may go through a state
 }
 
 func (t *tracing) take(i int) {
@@ -85,7 +86,12 @@ func (t *tracing) within(at Point) {
 		}
 		if !t.taken[i] && !t.joints.without(s.Hash) && at.Index < s.End.Index && s.End.Index < t.end.Index &&
 			s.Epoch <= t.epoch {
+			l := Link{Segment: s, At: Head{Point: at}}
+			if through, known := t.Noted(&l); known && !through {
+				continue
+			}
 			t.take(i)
+			t.crossing = append(t.crossing, l)
 		}
 	}
 }

@@ -10,27 +10,35 @@ import (
 // a Fenwick tree of maxima over the places of the indexes that there are.
 type order struct {
 	indexes []consensus.Index // sorted, each once
-	edges   []int             // the last edge that ends with the index of the place
+	edges   []int             // the last edge that ends with the index of the place; -1: none does
 	highest []int             // of the tree: the highest place that has an edge, counted from 1; 0: none has
 }
 
-// orderOf returns an order for edges of the segments, without any.
-func orderOf(segments []Stored) order {
-	indexes := make([]consensus.Index, len(segments))
+// orderOf returns an order for edges of the segments that are encrypted, or of the others, without any.
+func orderOf(segments []Stored, sealed bool) order {
+	indexes := make([]consensus.Index, 0, len(segments))
 	for i := range segments {
-		indexes[i] = segments[i].End.Index
+		if s := &segments[i]; s.Set != 0 == sealed {
+			indexes = append(indexes, s.End.Index)
+		}
 	}
 	slices.Sort(indexes)
 	indexes = slices.Compact(indexes)
-	return order{indexes: indexes, edges: make([]int, len(indexes)), highest: make([]int, len(indexes)+1)}
+	o := order{indexes: indexes, edges: make([]int, len(indexes)), highest: make([]int, len(indexes)+1)}
+	for i := range o.edges {
+		o.edges[i] = -1
+	}
+	return o
 }
 
-func (o *order) insert(index consensus.Index, edge int) {
+// insert returns the edge that was the last one to end with the index.
+func (o *order) insert(index consensus.Index, edge int) (same int) {
 	place, _ := slices.BinarySearch(o.indexes, index)
-	o.edges[place] = edge
+	same, o.edges[place] = o.edges[place], edge
 	for i := place + 1; i < len(o.highest); i += i & -i {
 		o.highest[i] = max(o.highest[i], place+1)
 	}
+	return same
 }
 
 // below returns the edge that ends last before an index, and where; -1: none does.

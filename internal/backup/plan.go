@@ -124,6 +124,9 @@ func (p *Plan) LineEnd() Head {
 	return p.End
 }
 
+// Lives reports whether a plan leads on to the newest state of the place by its names.
+func (p *Plan) Lives() bool { return p.lives }
+
 // UnreachableError says that no base and no segments lead to a target.
 type UnreachableError struct {
 	Target Target
@@ -256,114 +259,4 @@ func (c *Catalog) from(base *Base, target Target, newest Head, without func(Hash
 		p.End = p.Segments[i].Head()
 	}
 	return p
-}
-
-// edge is a segment that can be applied after another one, or after the base (before is -1). It is sure if the names prove that
-// it continues that: by the index and the sum.
-type edge struct {
-	segment, before int
-	sure            bool
-}
-
-// paths are the segments that lead on from a base, each by the first road that was found.
-type paths struct {
-	edges []edge
-	ends  map[Point]int // the edge that ends there
-	order order         // edges by their last index
-	// parted are the ends of segments that are of another history than the base.
-	parted map[Point]bool
-}
-
-// link is what an edge that is not sure claims.
-func (p *paths) link(c *Catalog, base *Base, e *edge) Link {
-	l := Link{Segment: &c.Segments[e.segment], At: base.Head(), Base: base}
-	if e.before >= 0 {
-		of := &c.Segments[p.edges[e.before].segment]
-		l.At, l.Of, l.Base = of.Head(), of, nil
-	}
-	return l
-}
-
-// end returns the edge that ends with a state, or -1.
-func (p *paths) end(c *Catalog, at *Head) int {
-	if e, found := p.ends[at.Point]; found {
-		return e
-	}
-	for i := len(p.edges) - 1; i >= 0; i-- { // of another set of recipients
-		if h := c.Segments[p.edges[i].segment].Head(); h.is(at) {
-			return i
-		}
-	}
-	return -1
-}
-
-// latest returns the edge with the latest head, or -1.
-func (p *paths) latest(c *Catalog) int {
-	latest := -1
-	for i := range p.edges {
-		h := c.Segments[p.edges[i].segment].Head()
-		if latest < 0 {
-			latest = i
-		} else if than := c.Segments[p.edges[latest].segment].Head(); h.later(&than) {
-			latest = i
-		}
-	}
-	return latest
-}
-
-// reach finds which segments lead on from a base. A segment that begins where another one ended follows it if their sums
-// agree. One that begins before that, and ends after it, may follow it: whether its sums agree is found when it is read. If it
-// was found that they do not, neither it nor what continues it follows.
-func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
-	p := &paths{ends: map[Point]int{}, order: orderOf(c.Segments), parted: map[Point]bool{}}
-	for i := range c.Segments { // sorted by their first index: what could come before a segment has been seen
-		s := &c.Segments[i]
-		if s.End.Index <= base.Index || without(s.Hash) {
-			continue
-		}
-		if _, known := p.ends[s.End]; known {
-			continue
-		}
-		e, ok := p.before(base, s)
-		if !ok {
-			continue
-		}
-		if e.segment = i; !e.sure && c.parted(p.link(c, base, &e)) {
-			p.parted[s.End] = true
-			continue
-		}
-		p.edges = append(p.edges, e)
-		at := len(p.edges) - 1
-		p.ends[s.End] = at
-		p.order.insert(s.End.Index, at)
-	}
-	return p
-}
-
-// before returns the edge of a segment without its number: that after the one that it follows, or after the base.
-func (p *paths) before(base *Base, s *Stored) (e edge, ok bool) {
-	if s.Start() == base.Point {
-		return edge{before: -1, sure: true}, true
-	}
-	if e, found := p.ends[s.Start()]; found {
-		return edge{before: e, sure: true}, true
-	}
-	if p.parted[s.Start()] {
-		p.parted[s.End] = true
-		return edge{}, false
-	}
-	if e, end := p.order.below(s.End.Index); e >= 0 && end >= s.First {
-		return edge{before: e}, true
-	}
-	return edge{before: -1}, base.Index >= s.First
-}
-
-// LeadOn returns the segments that lead on from a base, each after one that leads to it.
-func (c *Catalog) LeadOn(base *Base) []*Stored {
-	p := c.reach(base, func(Hash) bool { return false })
-	segments := make([]*Stored, len(p.edges))
-	for i := range p.edges {
-		segments[i] = &c.Segments[p.edges[i].segment]
-	}
-	return segments
 }

@@ -71,3 +71,19 @@ func (p *Plan) Further(index consensus.Index) *Plan {
 	}
 	return &further
 }
+
+// Crossing returns the links by which segments are taken for those of the history that was chosen, and that names alone tell
+// of: states of the history lie within them. Names of encrypted segments have no sums to compare.
+func (c *Catalog) Crossing(p *Plan, without func(Hash) bool) (links []Link) {
+	if !c.chosen {
+		return nil
+	}
+	t := c.tracing(c.joints(without), c.to, p.Newest.Epoch)
+	t.trace()
+	for i := range t.crossing {
+		if l := &t.crossing[i]; l.Segment.Set == 0 {
+			links = append(links, *l)
+		}
+	}
+	return links
+}

@@ -58,6 +58,18 @@ func (s *Segment) Last() *Item { return &s.Items[len(s.Items)-1] }
 // End is the point after the last entry.
 func (s *Segment) End() Point { return Point{s.Last().Entry.Index, s.Last().Sum} }
 
+// SumAt returns the chain's sum after an entry of the segment, or before its first one.
+func (s *Segment) SumAt(index consensus.Index) (sum uint64, has bool) {
+	first := s.Items[0].Entry.Index
+	switch {
+	case index+1 == first:
+		return s.Before, true
+	case index < first || index-first >= consensus.Index(len(s.Items)):
+		return 0, false
+	}
+	return s.Items[index-first].Sum, true
+}
+
 // Moment is that of the last entry.
 func (s *Segment) Moment() Moment { return Moment{s.Last().Revision, s.Last().Time} }
 

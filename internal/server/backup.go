@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
+	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 // Backup is a continuous backup, and the state of it that is wanted.
@@ -74,7 +76,7 @@ func (b *Backup) restore(ctx context.Context, o replay.Options, use func(*replay
 	o.OpenEngine = func(dir string) (engine.Engine, error) {
 		return engine.Open(engine.Options{FS: o.FS, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
 	}
-	o.OneHistory = true
+	o.OneHistory, o.Room = true, roomFor(o.FS, o.Dir)
 	if b.Progress != nil {
 		o.Progress = func(p replay.Progress) { b.Progress(p.Bytes, p.OfBytes) }
 	}
@@ -86,6 +88,21 @@ func (b *Backup) restore(ctx context.Context, o replay.Options, use func(*replay
 		return nil, err
 	}
 	return provedBy(s), nil
+}
+
+// roomFor refuses what the disk of a directory has no room for. A file system that cannot tell has room.
+func roomFor(fs env.FS, dir string) func(bytes int64) error {
+	return func(bytes int64) error {
+		watch := reserve.New(fs, 0, dir)
+		if _, err := watch.Look(); err != nil {
+			return err
+		}
+		if has := watch.AvailableBytes(); uint64(bytes) > has {
+			return fmt.Errorf("no room on the disk: the state takes about %d MiB in %s, and %d MiB are available there: free "+
+				"some, or choose a directory of another disk", bytes>>20, dir, has>>20)
+		}
+		return nil
+	}
 }
 
 func provedBy(s *replay.State) *Proved {

@@ -14,18 +14,15 @@ import (
 func Marks(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: w.Cluster}
 	l := lister{store, c, mostPages, w.passes}
-	for _, prefix := range []string{backup.BasePrefix, backup.GapPrefix, backup.KeptPrefix} {
-		err := l.list(ctx, prefix, "", func() {
-			w.lastBases(c)
-			cut := false
-			c.Gaps, cut = last(c.Gaps, mostNotes)
-			c.Cut = c.Cut || cut
-		})
-		if err != nil {
-			return nil, err
-		}
+	if err := l.list(ctx, backup.BasePrefix, "", func() { w.lastBases(c) }); err != nil {
+		return nil, err
+	}
+	cut, err := l.notes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	c.Sort()
+	c.Cut = cut
 	return c, nil
 }
 

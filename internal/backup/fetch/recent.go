@@ -67,7 +67,6 @@ func Recent(ctx context.Context, store objects.Store, w Window) (*backup.Catalog
 		first, after = w.begin(c.Bases)
 		c.Bases = slices.Clone(c.Bases[first:])
 	}
-	gapsCut := false
 	err := l.list(ctx, backup.LogPrefix, after, func() {
 		cut := false
 		c.Segments, cut = last(c.Segments, segments)
@@ -76,23 +75,30 @@ func Recent(ctx context.Context, store objects.Store, w Window) (*backup.Catalog
 	if err != nil {
 		return nil, err
 	}
-	err = l.list(ctx, backup.GapPrefix, "", func() {
-		cut := false
-		c.Gaps, cut = last(c.Gaps, mostNotes)
-		gapsCut = gapsCut || cut
-	})
+	cut, err := l.notes(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := l.list(ctx, backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
 	if c.Sort(); c.Cut { // nothing leads on from a base before the first segment
 		first := c.Segments[0].First
 		c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index+1 < first })
 	}
-	c.Cut = c.Cut || gapsCut
+	c.Cut = c.Cut || cut
 	return c, nil
+}
+
+// notes lists the last notes of gaps, and those of what retention removed; cut: there are more.
+func (l *lister) notes(ctx context.Context) (cut bool, err error) {
+	c := l.into
+	err = l.list(ctx, backup.GapPrefix, "", func() {
+		more := false
+		c.Gaps, more = last(c.Gaps, mostNotes)
+		cut = cut || more
+	})
+	if err == nil {
+		err = l.list(ctx, backup.KeptPrefix, "", func() {})
+	}
+	return cut, err
 }
 
 // begin returns the number of the first of the bases that are listed with the log after them, and the name behind which that is

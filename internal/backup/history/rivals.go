@@ -3,8 +3,10 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
 )
 
 // Rival is a segment that has another state for the entry with which a plan ends than the plan's own last segment.
@@ -14,8 +16,8 @@ type Rival struct {
 }
 
 // Rivals compares the state to which a plan leads with all segments beside its line that have a state for its entry, by what
-// they hold: names alone claim that they lead back to the line. again is true if damage was found that makes another plan.
-// Those for which an identity is missing say nothing.
+// they hold: names alone claim that they lead back to the line. again is true if something was found that makes another plan.
+// Those for which an identity is missing say nothing. More than backup.MaxStrays are an error.
 func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, again bool, err error) {
 	n := len(p.Segments)
 	if n == 0 {
@@ -26,9 +28,14 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 	if at := p.Target.Index; at != 0 && from <= at && at < to {
 		from, to = at, at
 	}
-	beside := s.Catalog.Rivals(p, from, to, s.damaged)
+	beside := s.Catalog.Rivals(p, from, to, s.unreadable)
 	if len(beside) == 0 {
 		return nil, false, nil
+	}
+	if len(beside) > backup.MaxStrays {
+		return nil, false, fmt.Errorf("more than %d segments at the place have entry %d: somebody else writes there. Find "+
+			"out who, and remove what is not of the cluster; or ask for another state, or name the history that is meant: "+
+			"--history %s", backup.MaxStrays, to, backup.PointName(p.LineEnd().Point))
 	}
 	own, again, err := s.readable(ctx, last)
 	if own == nil {
@@ -39,18 +46,77 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 		if at.Index+1 < b.First || b.End.Index < at.Index || b.Set == 0 && (b.End == at || b.Start() == at) {
 			continue
 		}
-		other, bad, err := s.readable(ctx, b)
+		says, known, bad, err := s.claim(ctx, b, at.Index)
 		if err != nil {
 			return nil, false, err
 		}
-		if again = again || bad; other == nil {
-			continue
-		}
-		if sum, has := sumAt(other, at.Index); has && sum != at.Sum {
-			rivals = append(rivals, Rival{b, other.Last().Sum})
+		again = again || bad
+		if known && says.has && says.sum != at.Sum {
+			rivals = append(rivals, Rival{b, says.end})
 		}
 	}
-	return rivals, again, nil
+	if len(rivals) > 0 && !again {
+		again, err = s.crossing(ctx, p)
+	}
+	return rivals, again, err
+}
+
+// Compared returns the next plan, and its rivals: a restore replays its line first if there are some.
+func (s *Search) Compared(ctx context.Context) (*backup.Plan, []Rival, error) {
+	for {
+		p, err := s.Plan(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		rivals, again, err := s.Rivals(ctx, p)
+		if err != nil {
+			return nil, nil, errors.Join(append(s.found, err)...)
+		}
+		if !again {
+			return p, rivals, nil
+		}
+	}
+}
+
+// claim returns what a segment says of the state after an entry. It is read once for that.
+func (s *Search) claim(
+	ctx context.Context, b *backup.Stored, at consensus.Index,
+) (says claim, known, bad bool, err error) {
+	if says, known = s.claims[b.Hash]; known && says.at == at {
+		return says, true, false, nil
+	}
+	segment, bad, err := s.readable(ctx, b)
+	if segment == nil {
+		return says, false, bad, err
+	}
+	says = claim{at: at, end: segment.Last().Sum}
+	says.sum, says.has = segment.SumAt(at)
+	if s.claims == nil || len(s.claims) > backup.MaxStrays {
+		s.claims = map[backup.Hash]claim{}
+	}
+	s.claims[b.Hash] = says
+	return says, true, false, nil
+}
+
+// crossing compares the segments that names alone make ones of the history that was chosen with the states within them. again
+// is true if one is of another history.
+func (s *Search) crossing(ctx context.Context, p *backup.Plan) (again bool, err error) {
+	links := s.Catalog.Crossing(p, s.unreadable)
+	for i := range links {
+		through, err := s.through(ctx, &links[i])
+		found := (*damage)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case errors.As(err, &found):
+			s.Leave(found.object, found.err)
+			again = true
+		case err != nil:
+			return false, err
+		}
+		again = again || !through
+	}
+	return again, nil
 }
 
 // endOf is the last state of a segment, or the one before it, that is within a target.
@@ -66,24 +132,6 @@ func endOf(s *backup.Segment, target backup.Target) backup.Point {
 	return at
 }
 
-// readable reads a segment; nil: an identity for it is missing, or it is damaged (bad), and no plan has it any more.
-func (s *Search) readable(ctx context.Context, stored *backup.Stored) (segment *backup.Segment, bad bool, err error) {
-	segment, err = s.segment(ctx, stored)
-	found := (*damage)(nil)
-	switch {
-	case err == nil:
-		return segment, false, nil
-	case ctx.Err() != nil:
-		return nil, false, ctx.Err()
-	case errors.As(err, &found):
-		s.Leave(found.object, found.err)
-		return nil, true, nil
-	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-		return nil, false, nil
-	}
-	return nil, false, err
-}
-
 // Agrees reports whether the line of a plan, all of which was replayed, has the state with which a rival ends.
 func (s *Search) Agrees(ctx context.Context, line *backup.Plan, rival *Rival) (bool, error) {
 	for i := range line.Segments {
@@ -95,7 +143,7 @@ func (s *Search) Agrees(ctx context.Context, line *backup.Plan, rival *Rival) (b
 		if err != nil {
 			return false, err
 		}
-		sum, has := sumAt(segment, rival.Segment.End.Index)
+		sum, has := segment.SumAt(rival.Segment.End.Index)
 		return has && sum == rival.Sum, nil
 	}
 	return false, nil

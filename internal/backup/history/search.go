@@ -25,17 +25,42 @@ type Search struct {
 	OneHistory bool
 	Damaged    func(error) // if set, is told of each object that is damaged
 
-	bad   map[backup.Hash]bool
-	found []error
+	bad    map[backup.Hash]bool
+	blamed map[backup.Hash]bool // of these, what can be read, and is left out for what a replay found
+	found  []error
+	hidden []error // of objects that cannot be read here
+	claims map[backup.Hash]claim
+}
+
+// claim is what a segment says of a state.
+type claim struct {
+	at  consensus.Index
+	sum uint64 // after it, if has is set
+	has bool
+	end uint64 // the sum after the segment
 }
 
 // Leave takes damage of an object into the search: no plan has it any more.
 func (s *Search) Leave(object backup.Hash, err error) {
+	delete(s.blamed, object)
 	s.leave(object)
 	s.found = append(s.found, err)
 	if s.Damaged != nil {
 		s.Damaged(err)
 	}
+}
+
+// Blame is Leave for a segment that a replay found to differ. The base below may be the cause: the segment still is a rival of
+// others.
+func (s *Search) Blame(segment backup.Hash, err error) {
+	s.Leave(segment, err)
+	s.doubt(segment)
+}
+
+// Doubt leaves an object out without calling it damaged.
+func (s *Search) Doubt(object backup.Hash) {
+	s.leave(object)
+	s.doubt(object)
 }
 
 func (s *Search) leave(object backup.Hash) {
@@ -45,7 +70,20 @@ func (s *Search) leave(object backup.Hash) {
 	s.bad[object] = true
 }
 
+func (s *Search) doubt(object backup.Hash) {
+	if s.blamed == nil {
+		s.blamed = map[backup.Hash]bool{}
+	}
+	s.blamed[object] = true
+}
+
+// Blamed reports whether an object is left out for what a replay found, and may be right.
+func (s *Search) Blamed(object backup.Hash) bool { return s.blamed[object] }
+
 func (s *Search) damaged(object backup.Hash) bool { return s.bad[object] }
+
+// unreadable reports whether an object is left out for what it is itself.
+func (s *Search) unreadable(object backup.Hash) bool { return s.bad[object] && !s.blamed[object] }
 
 // Suspect leaves out a segment of which it is not known yet whether it or the base before it is damaged, if others lead from
 // the base to the target; false: none do. Clear takes it back.
@@ -53,13 +91,23 @@ func (s *Search) Suspect(base *backup.Base, segment backup.Hash) bool {
 	only := &backup.Catalog{Cluster: s.Catalog.Cluster, Bases: []backup.Base{*base}, Segments: s.Catalog.Segments}
 	_, err := only.Plan(s.Target, func(h backup.Hash) bool { return h == segment || s.damaged(h) })
 	if err == nil {
-		s.leave(segment)
+		s.Doubt(segment)
 	}
 	return err == nil
 }
 
+// Hide leaves out an object of which Hidden is true: others may lead to the target, and somebody may have put it. If none do,
+// the error of the search says why it was left out.
+func (s *Search) Hide(object backup.Hash, err error) {
+	s.leave(object)
+	s.hidden = append(s.hidden, err)
+}
+
 // Clear takes back that a segment is suspect.
-func (s *Search) Clear(segment backup.Hash) { delete(s.bad, segment) }
+func (s *Search) Clear(segment backup.Hash) {
+	delete(s.bad, segment)
+	delete(s.blamed, segment)
+}
 
 // Found returns all damage that was found.
 func (s *Search) Found() []error { return s.found }
@@ -78,9 +126,14 @@ func (s *Search) Plan(ctx context.Context) (*backup.Plan, error) {
 					continue
 				}
 			}
+			if err == nil && (s.Target.Time != 0 || s.Target.Revision != 0) {
+				if again, err = s.agreed(ctx, s.Catalog.Times(plan, s.unreadable)); again {
+					continue
+				}
+			}
 		}
 		if err != nil {
-			return nil, errors.Join(append(s.found, err)...)
+			return nil, errors.Join(append(slices.Concat(s.found, s.hidden), err)...)
 		}
 		return plan, nil
 	}
@@ -93,15 +146,25 @@ func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err erro
 		s.leave(p.Base.Hash)
 		return true, nil
 	}
-	if again, err = s.compare(ctx, p.Doubts()); again || err != nil {
+	again, at, err := s.compare(ctx, p.Doubts())
+	if Hidden(err) {
+		s.Hide(at.Segment.Hash, err)
+		return true, nil
+	}
+	if again || err != nil {
 		return again, err
 	}
-	large := (*backup.TooLargeError)(nil)
-	again, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
-	if errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large) {
+	again, _, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
+	if Hidden(err) {
 		err = nil // a restore finds that out
 	}
 	return again, err
+}
+
+// Hidden reports whether an error says that an object cannot be read here: it is encrypted to others, or too large.
+func Hidden(err error) bool {
+	large := (*backup.TooLargeError)(nil)
+	return errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large)
 }
 
 // sole returns an error if a plan's state is one of two that the place has; again is true if damage was found that makes
@@ -133,76 +196,22 @@ func (s *Search) sole(ctx context.Context, p *backup.Plan) (again bool, err erro
 	return false, nil
 }
 
-// Ends returns the states with which the histories of the catalog end: the newest one, and those of which it is not known that
-// the newest one continues them.
-func (s *Search) Ends(ctx context.Context) ([]backup.Head, error) {
-	latest, err := s.latest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	newest, strays, bases := s.Catalog.Ends(latest, s.damaged)
-	all := []backup.Head{newest}
-	var others []*backup.Stray
-	for i := range strays[:min(len(strays), backup.MaxStrays)] {
-		apart, err := s.apart(ctx, &strays[i])
-		if err != nil {
-			return nil, err
-		}
-		if apart {
-			all, others = append(all, strays[i].End), append(others, &strays[i])
-		}
-	}
-	for i := range bases {
-		if slices.ContainsFunc(others, func(o *backup.Stray) bool { return o.Covers(bases[i].End.Index) }) {
-			continue
-		}
-		apart, err := s.apart(ctx, &bases[i])
-		if err != nil {
-			return nil, err
-		}
-		if apart {
-			all = append(all, bases[i].End)
-		}
-	}
-	return all, nil
-}
-
-// latest returns the plan for the latest state, whose links were compared, as far as they can be read; nil: nothing leads
-// there.
-func (s *Search) latest(ctx context.Context) (*backup.Plan, error) {
-	for {
-		p, err := s.Catalog.Plan(backup.Target{}, s.damaged)
-		if err != nil {
-			return nil, nil
-		}
-		again, err := s.compare(ctx, p.Links())
-		switch {
-		case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
-			return p, nil
-		case err != nil:
-			return nil, err
-		case !again:
-			return p, nil
-		}
-	}
-}
-
-// compare compares links with what the segments hold, until one is found that makes another plan.
-func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, err error) {
+// compare compares links with what the segments hold, until one is found that makes another plan. An error is of the link at.
+func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, at *backup.Link, err error) {
 	for i := range links {
 		through, err := s.through(ctx, &links[i])
 		damage := (*damage)(nil)
 		switch {
 		case errors.As(err, &damage) && ctx.Err() == nil:
 			s.Leave(damage.object, damage.err)
-			return true, nil
+			return true, nil, nil
 		case err != nil:
-			return false, err
+			return false, &links[i], err
 		case !through:
-			return true, nil
+			return true, nil, nil
 		}
 	}
-	return false, nil
+	return false, nil, nil
 }
 
 // apart reports whether a stray is not known to be of the history of the line beside it, or of one that is the same up to what
@@ -262,10 +271,22 @@ func (s *Search) through(ctx context.Context, l *backup.Link) (through bool, err
 	if err != nil {
 		return false, err
 	}
-	held, has := sumAt(segment, l.At.Index)
-	through = has && held == sum
+	held, has := segment.SumAt(l.At.Index)
+	if through = has && held == sum; !through {
+		s.Catalog.Read(l.Segment, segment)
+	}
 	s.Catalog.Note(l, through)
 	return through, nil
+}
+
+// Parted notes that the segment of a link does not go through its state, as a replay found, and through which others it goes.
+func (s *Search) Parted(ctx context.Context, l *backup.Link) error {
+	segment, err := s.segment(ctx, l.Segment)
+	if err == nil {
+		s.Catalog.Read(l.Segment, segment)
+	}
+	s.Catalog.Note(l, false)
+	return ctx.Err()
 }
 
 // sumOf returns the chain's sum of the state of a link: names of encrypted objects have none.
@@ -280,28 +301,21 @@ func (s *Search) sumOf(ctx context.Context, l *backup.Link) (uint64, error) {
 		}
 		return of.Last().Sum, nil
 	}
-	most := backup.ManifestWithin(s.ObjectBytes)
-	content, err := fetch.Object(ctx, s.Store, l.Base.String(), l.Base.Hash, most)
+	m, err := s.manifest(ctx, l.Base)
 	if err != nil {
-		return 0, of(l.Base.Hash, l.Base.String(), err)
-	}
-	m, err := backup.OpenManifestWithin(&l.Base.BaseName, content, s.Open, s.ObjectBytes)
-	if err != nil {
-		return 0, of(l.Base.Hash, l.Base.String(), err)
+		return 0, err
 	}
 	return uint64(m.Sum), nil
 }
 
-// sumAt returns the chain's sum after an entry that a segment has, or before its first one.
-func sumAt(s *backup.Segment, index consensus.Index) (sum uint64, has bool) {
-	first := s.Items[0].Entry.Index
-	switch {
-	case index+1 == first:
-		return s.Before, true
-	case index < first || index-first >= consensus.Index(len(s.Items)):
-		return 0, false
+// manifest reads the manifest of a base.
+func (s *Search) manifest(ctx context.Context, base *backup.Base) (*backup.Manifest, error) {
+	content, err := fetch.Object(ctx, s.Store, base.String(), base.Hash, backup.ManifestWithin(s.ObjectBytes))
+	if err != nil {
+		return nil, of(base.Hash, base.String(), err)
 	}
-	return s.Items[index-first].Sum, true
+	m, err := backup.OpenManifestWithin(&base.BaseName, content, s.Open, s.ObjectBytes)
+	return m, of(base.Hash, base.String(), err)
 }
 
 // segment reads a segment.
@@ -321,7 +335,35 @@ func (s *Search) segment(ctx context.Context, stored *backup.Stored) (*backup.Se
 	return segment, of(stored.Hash, name, err)
 }
 
-// damage is that of an object.
+// readable reads a segment; nil: an identity for it is missing, or it is damaged (bad), and no plan has it any more.
+func (s *Search) readable(ctx context.Context, stored *backup.Stored) (segment *backup.Segment, bad bool, err error) {
+	segment, err = s.segment(ctx, stored)
+	if err == nil {
+		return segment, false, nil
+	}
+	bad, err = s.taken(ctx, err)
+	return nil, bad, err
+}
+
+// taken takes the error of an object into the search: bad if that is damaged, and no plan has it any more. It returns what is
+// neither that nor the want of an identity.
+func (s *Search) taken(ctx context.Context, err error) (bad bool, _ error) {
+	found := (*damage)(nil)
+	switch {
+	case err == nil:
+		return false, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &found):
+		s.Leave(found.object, found.err)
+		return true, nil
+	case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
+		return false, nil
+	}
+	return false, err
+}
+
+// damage is that of an object, or says that its form is a later build's.
 type damage struct {
 	object backup.Hash
 	err    error
@@ -340,6 +382,68 @@ func of(object backup.Hash, name string, err error) error {
 		return &damage{object, err}
 	case errors.Is(err, backup.ErrDamaged):
 		return &damage{object, &fetch.DamageError{Name: name, Err: err}}
+	case errors.Is(err, backup.ErrLater): // somebody may have made it up
+		return &damage{object, fmt.Errorf("object %s: %w", name, err)}
 	}
 	return fmt.Errorf("object %s: %w", name, err)
+}
+
+// agreed returns a backup.TimesError if objects at the place do not agree which state is the last one within a time or a
+// revision: of one history they do not fall, but where a clock was wrong. again is true if damage was found that makes another
+// plan.
+func (s *Search) agreed(ctx context.Context, t *backup.Times) (again bool, err error) {
+	if t.Within != nil {
+		own, bad, err := s.readable(ctx, t.Within)
+		if bad || err != nil {
+			return bad, err
+		}
+		if own != nil {
+			t.Settle(own)
+		}
+	}
+	fallen := t.Fallen()
+	if t.First == t.Last {
+		inside, bad, err := s.inside(ctx, t)
+		if bad || err != nil {
+			return bad, err
+		}
+		fallen = append(fallen, inside...)
+	}
+	for i := range fallen {
+		whole, bad, err := s.whole(ctx, &fallen[i])
+		switch {
+		case err != nil:
+			return false, err
+		case whole, i >= backup.MaxStrays:
+			return false, t.Error(&fallen[i])
+		}
+		again = again || bad
+	}
+	return again, nil
+}
+
+// inside returns what entries within segments beside the plan's last one say against the last state within the target.
+func (s *Search) inside(ctx context.Context, t *backup.Times) (fallen []backup.Said, again bool, err error) {
+	same := t.Beside()
+	for _, stored := range same[:min(len(same), backup.MaxStrays)] {
+		other, bad, err := s.readable(ctx, stored)
+		if err != nil {
+			return nil, false, err
+		}
+		if again = again || bad; other != nil {
+			fallen = append(fallen, t.Inside(stored, other)...)
+		}
+	}
+	return fallen, again, nil
+}
+
+// whole reports whether an object that says a time is what its name says; bad: it is damaged, and no plan has it any more.
+func (s *Search) whole(ctx context.Context, said *backup.Said) (whole, bad bool, err error) {
+	if said.Segment != nil {
+		segment, bad, err := s.readable(ctx, said.Segment)
+		return segment != nil, bad, err
+	}
+	_, err = s.manifest(ctx, said.Base)
+	bad, rest := s.taken(ctx, err)
+	return err == nil, bad, rest
 }

@@ -81,10 +81,20 @@ func (p *place) logs(of past, first, last, each int) {
 	}
 }
 
+// packed is a state as names have it.
+func (p *place) packed(h backup.Head) backup.Point {
+	if p.packer.Lock == nil {
+		return h.Point
+	}
+	return p.packer.Lock.Secret.Label(h.Point)
+}
+
 func (p *place) base(of past, at int) {
 	p.salt++
 	h := of.head(at)
-	b := backup.BaseName{Cluster: cluster, Point: h.Point, Moment: h.Moment, Hash: backup.HashOf([]byte{p.salt})}
+	h.Set, h.Point = p.packer.Lock.Set(), p.packed(h)
+	b := backup.BaseName{Cluster: cluster, Point: h.Point, Moment: h.Moment, Set: h.Set,
+		Hash: backup.HashOf([]byte{p.salt})}
 	if err := p.catalog.Add(b.String(), 1); err != nil {
 		p.Fatal(err)
 	}
@@ -294,6 +304,65 @@ func TestCatalog_History_whole(t *testing.T) {
 		_, err = c.Plan(backup.Target{}, func(backup.Hash) bool { return false })
 		if say != (err != nil) || say && !bytes.Contains(fmt.Append(nil, err), []byte("64 overlaps of segments")) {
 			t.Errorf("%d overlaps: %v", overlaps, err)
+		}
+	}
+}
+
+// Ensure that a history that was chosen and begins with a base, within a segment of the one that was given up, has no rival there.
+func TestSearch_Rivals_baseWithin(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	old := past{}.grow(rng, 130, 0)
+	went := old[:100].grow(rng, 40, 2*hour)
+	p := newPlace(t)
+	p.base(old, 0)
+	p.logs(old, 1, 90, 10)
+	p.logs(old, 91, 130, 20)
+	p.base(went, 105)
+	p.logs(went, 106, 140, 15)
+	p.catalog.Sort()
+	for _, end := range []int{120, 135, 140} {
+		c, err := p.catalog.History(went.head(end).Point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &history.Search{Store: p.at, Catalog: c, Target: backup.Target{Index: 108}, OneHistory: true}
+		for round, again := 0, true; again; round++ {
+			plan, err := s.Plan(t.Context())
+			if err != nil || plan.Base.Index != 105 || round > 3 {
+				t.Fatalf("of %d, round %d: %v", end, round, err)
+			}
+			var rivals []history.Rival
+			if rivals, again, err = s.Rivals(t.Context(), plan); err != nil || !again && len(rivals) > 0 {
+				t.Fatalf("of %d, round %d: %v, %v", end, round, rivals, err)
+			}
+		}
+	}
+}
+
+// Ensure that a restore reads each of many made-up segments beside its state once, and refuses more than it compares.
+func TestSearch_Rivals_many(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	old := past{}.grow(rng, 20, 0)
+	p := newPlace(t)
+	p.base(old, 0)
+	p.logs(old, 1, 20, 10)
+	for many, want := range map[int]bool{20: true, backup.MaxStrays + 1: false} {
+		for range many {
+			made := old[:4].grow(rng, 1, 0)
+			p.log(made, 2, 5)
+		}
+		p.catalog.Sort()
+		store := &reads{Store: p.at}
+		s := &history.Search{Store: store, Catalog: p.catalog, Target: backup.Target{Index: 5}}
+		plan, err := s.Plan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			rivals, _, err := s.Rivals(t.Context(), plan)
+			if (err == nil) != want || want && (len(rivals) != many || store.count > many+3) {
+				t.Errorf("%d rivals of %d, %d objects were read: %v", len(rivals), many, store.count, err)
+			}
 		}
 	}
 }

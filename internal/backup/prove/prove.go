@@ -308,7 +308,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (left bool, err error) {
 		if r.doubted = whole; whole {
 			r.proof.Apart++
 		}
-	case errors.As(err, &unreachable) && !damaged(err): // a gap
+	case errors.As(err, &unreachable) && !damaged(err) && Verdict(err): // a gap
 		removed := r.removed(unreachable)
 		r.told = r.told || removed
 		r.passes, err = r.passes && (r.first || removed), nil

@@ -8,20 +8,31 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// copyAfter is how many bytes of segments are applied at least between two copies of a store: applying them again takes about
-// as long as a copy.
-const copyAfter = 4 << 20
+// copyAfter is how many bytes of segments are applied at least between two copies of a store: reading and applying them again
+// takes about as long as a copy. Each segment counts segmentCost beside its bytes, for the request.
+const (
+	copyAfter   = 4 << 20
+	segmentCost = 64 << 10
+)
+
+// Endings of the directories of copies, beside that of the store.
+const (
+	baseCopy = ".base"
+	logCopy  = ".log"
+)
 
 // copies are copies of the store, beside it, to which a restore goes back from entries that are not the cluster's: else each
 // segment that somebody made up would let the base be downloaded again. They are made of links, and only once that has
-// happened. They are removed at the end.
+// happened. They are removed at the end, and where there is no room for the tables of another store: the links keep the former
+// ones on the disk.
 type copies struct {
 	*Options
 	catalog *backup.Catalog
 	wanted  bool    // a base was to be downloaded again
+	bytes   int64   // of the base
 	first   *copied // the base as it was downloaded
 	last    *copied // before a segment of which others begin beside it
-	since   int64   // bytes of segments that were applied since the last copy
+	since   int64   // that was applied since the last copy: copyAfter
 }
 
 // copied is a copy of a store, and the state of it.
@@ -49,16 +60,25 @@ func (c *copies) drop() error {
 	if !had {
 		return nil
 	}
-	return errors.Join(c.FS.RemoveAll(c.Dir+".base"), c.FS.RemoveAll(c.Dir+".log"))
+	return c.remove()
 }
 
-// afterBase copies the base that was just opened, if a copy is wanted and there is room for the tables of another store.
-func (c *copies) afterBase(s *State, bytes int64) (err error) {
-	if err := c.drop(); err != nil || !c.wanted || c.Room != nil && c.Room(bytes) != nil {
+// remove removes the directories of copies: also those that a process left which was killed.
+func (c *copies) remove() error {
+	return errors.Join(c.FS.RemoveAll(c.Dir+baseCopy), c.FS.RemoveAll(c.Dir+logCopy))
+}
+
+func (c *copies) fit() bool { return c.Room == nil || c.Room(c.bytes) == nil }
+
+// afterBase copies the base that was just opened, if a copy is wanted and there is room.
+func (c *copies) afterBase(s *State, bytes int64) error {
+	if err := c.drop(); err != nil || !c.wanted {
 		return err
 	}
-	c.first, err = c.copy(s, c.Dir+".base")
-	return err
+	if c.bytes = bytes; !c.fit() {
+		return nil
+	}
+	return c.copy(s, baseCopy, &c.first)
 }
 
 // beforeSegment copies the store before a segment, if others begin beside that, and enough was applied since the last copy.
@@ -66,10 +86,15 @@ func (c *copies) beforeSegment(s *State, next *backup.Stored) (err error) {
 	if c.first == nil {
 		return nil
 	}
-	if c.since >= copyAfter && c.contested(next) {
-		c.last, err = c.copy(s, c.Dir+".log")
+	if c.since >= copyAfter {
+		if !c.fit() {
+			return c.drop()
+		}
+		if c.contested(next) {
+			err = c.copy(s, logCopy, &c.last)
+		}
 	}
-	c.since += next.Size
+	c.since += next.Size + segmentCost
 	return err
 }
 
@@ -84,14 +109,18 @@ func (c *copies) contested(s *backup.Stored) bool {
 	return false
 }
 
-func (c *copies) copy(s *State, dir string) (*copied, error) {
-	if err := errors.Join(c.FS.RemoveAll(dir), s.store.Checkpoint(dir)); err != nil {
-		return nil, err
+// copy copies the store. A copy that fails, as for a disk that is full, ends no restore: it goes on without any.
+func (c *copies) copy(s *State, ending string, as **copied) error {
+	dir := c.Dir + ending
+	if errors.Join(c.FS.RemoveAll(dir), s.store.Checkpoint(dir)) != nil {
+		c.first, c.last, c.wanted = nil, nil, false
+		return c.remove()
 	}
 	c.since = 0
 	one := &copied{dir, *s}
 	one.state.store, one.state.Machine = nil, nil
-	return one, nil
+	*as = one
+	return nil
 }
 
 // reopen makes a copy the store of a state that goes on.

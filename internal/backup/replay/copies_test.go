@@ -2,13 +2,17 @@ package replay_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"sync"
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
@@ -58,8 +62,8 @@ func TestRun_goesBack(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		store, dir := &readsOf{Store: m.place, of: map[string]int{}}, t.TempDir()
 		o := replay.Options{Store: store, FS: files.Disk, Dir: dir + "/scratch", OpenEngine: openPebble, Parallel: 1}
-		o.Room = func(int64) error {
-			if full {
+		o.Room = func(bytes int64) error {
+			if full && bytes < 12<<20 { // for a copy: the log is larger
 				return io.ErrShortWrite
 			}
 			return nil
@@ -82,5 +86,105 @@ func TestRun_goesBack(t *testing.T) {
 		if left, err := files.Disk.List(dir); err != nil || len(left) != 1 {
 			t.Errorf("%v stays: %v", left, err)
 		}
+	}
+}
+
+// killed is a file system of a process that is killed at a step.
+type killed struct {
+	env.FS
+	left *int
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (k killed) step() error {
+	if *k.left--; *k.left < 0 {
+		return errKilled
+	}
+	return nil
+}
+
+func (k killed) RemoveAll(name string) error {
+	if err := k.step(); err != nil {
+		return err
+	}
+	return k.FS.RemoveAll(name)
+}
+
+func (k killed) MkdirAll(name string, perm os.FileMode) error {
+	if err := k.step(); err != nil {
+		return err
+	}
+	return k.FS.MkdirAll(name, perm)
+}
+
+func (k killed) Create(name string) (env.File, error) {
+	if err := k.step(); err != nil {
+		return nil, err
+	}
+	return k.FS.Create(name)
+}
+
+// Ensure that a restore which was killed at any step leaves nothing that the next one into the same directory does not remove,
+// whether or not that one makes copies itself, and that it touches nothing else there.
+func TestRun_killed(t *testing.T) {
+	m, base := aged(t, openMem, 40)
+	own, made := m.catalog(), 0
+	for _, s := range own.Segments {
+		if s.First > base.Index && made < 2 {
+			m.twists(&s)
+			made++
+		}
+	}
+	forged, dir, whole := m.catalog(), t.TempDir(), false
+	for _, other := range []string{"store.backup", "store.base.mine", "other"} {
+		if err := files.Disk.MkdirAll(dir+"/"+other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for step := 0; !whole; step++ {
+		left := step
+		fs := killed{files.Disk, &left}
+		o := replay.Options{Store: m.place, FS: fs, Dir: dir + "/store", Parallel: 1}
+		o.OpenEngine = func(dir string) (engine.Engine, error) {
+			if err := fs.step(); err != nil {
+				return nil, err
+			}
+			return openMem(dir)
+		}
+		if s, err := replay.Run(t.Context(), o, forged, backup.Target{}); err == nil {
+			whole = left > 0
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		o.FS, o.OpenEngine = files.Disk, openMem
+		s, err := replay.Run(t.Context(), o, own, backup.Target{})
+		if err != nil {
+			t.Fatalf("after step %d: %v", step, err)
+		}
+		if err := s.Close(); err != nil || s.At.Index != m.index {
+			t.Errorf("after step %d: entry %d, %v", step, s.At.Index, err)
+		}
+		if left, err := files.Disk.List(dir); err != nil || len(left) != 4 {
+			t.Fatalf("after step %d: %v stays: %v", step, left, err)
+		}
+	}
+}
+
+// Ensure that a base for which there is no room is not downloaded.
+func TestRun_noRoom(t *testing.T) {
+	m := newMember(t, 9, openMem)
+	m.write(20)
+	m.settle()
+	place, full := &gets{Store: m.place, prefix: backup.FilePrefix}, errors.New("full")
+	asked := int64(0)
+	_, err := replay.Run(t.Context(), replay.Options{Store: place, FS: files.Disk, Dir: t.TempDir() + "/store", OpenEngine: openMem,
+		Room: func(bytes int64) error {
+			asked = bytes
+			return full
+		}}, m.catalog(), backup.Target{})
+	if !errors.Is(err, full) || place.count > 0 || asked == 0 {
+		t.Errorf("asked for %d bytes, %d files were read: %v", asked, place.count, err)
 	}
 }

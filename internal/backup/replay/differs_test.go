@@ -99,8 +99,8 @@ func (m *member) spoil(base backup.Base) {
 			store, err = m.open(dir)
 			return store, err
 		}}, m.catalog(), backup.Target{Index: base.Index})
-	if err != nil || s.Plan.Base != base {
-		m.t.Fatalf("got %+v, %v", s, err)
+	if err != nil {
+		m.t.Fatal(err)
 	}
 	batch := store.NewBatch()
 	iter, err := store.NewIter([]byte("d"), []byte("e"))
@@ -126,7 +126,7 @@ func (m *member) spoil(base backup.Base) {
 	}
 	made.Cluster, made.Time = cluster, base.Time
 	name, content := made.Encode()
-	m.place.Remove(base.String())
+	m.place.Remove(base.String()) // if it is there
 	m.replace(name.String(), content)
 	if err := s.Close(); err != nil {
 		m.t.Fatal(err)

@@ -17,6 +17,11 @@ func (r *replaying) download(m *backup.Manifest) error {
 	if err := errors.Join(r.FS.RemoveAll(r.Dir), r.FS.MkdirAll(r.Dir, 0o700)); err != nil {
 		return err
 	}
+	if r.Room != nil {
+		if err := r.Room(m.SizeBytes() + r.plan.LogBytes()); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -45,18 +47,7 @@ func TestRun_twisted(t *testing.T) {
 
 func runTwisted(t *testing.T, open opener) {
 	t.Helper()
-	m := newMember(t, 9, open)
-	m.write(100)
-	m.settle()
-	bases := m.catalog().Bases
-	last := bases[len(bases)-1]
-	m.write(40)
-	m.settle()
-	for _, b := range m.catalog().Bases {
-		if b.Hash != last.Hash {
-			m.place.Remove(b.String())
-		}
-	}
+	m, last := aged(t, open, 40)
 	var twisted []string
 	for _, s := range m.catalog().Segments {
 		if s.First > last.Index && len(twisted) < 5 {
@@ -109,18 +100,7 @@ func (r *counted) Get(ctx context.Context, name string, offset, length int64) (i
 // Ensure that segments which cannot be read, and others replace, let neither the base be read again nor what was applied before:
 // a restore would end for nobody who writes to the place.
 func TestRun_unreadable(t *testing.T) {
-	m := newMember(t, 9, openMem)
-	m.write(100)
-	m.settle()
-	bases := m.catalog().Bases
-	last := bases[len(bases)-1]
-	m.write(60)
-	m.settle()
-	for _, b := range m.catalog().Bases {
-		if b.Hash != last.Hash {
-			m.place.Remove(b.String())
-		}
-	}
+	m, last := aged(t, openMem, 60)
 	all := 0
 	for _, s := range m.catalog().Segments {
 		if s.First > last.Index {
@@ -178,6 +158,9 @@ func TestRun_laterEntry(t *testing.T) {
 			}
 			segment.Predecessor = backup.Hash{try}
 			segment.Last().Entry.Kind, segment.Last().Entry.Payload = made.Kind, made.Payload
+			if n := len(segment.Items); n > 1 {
+				segment.Items[n-2].Sum++
+			}
 			if name, packed := backup.NewPacker().Pack(segment); name.String() < of.String() {
 				m.replace(name.String(), packed)
 				break
@@ -186,5 +169,53 @@ func TestRun_laterEntry(t *testing.T) {
 		if s := m.restores(backup.Target{}, m.index); len(s.Damaged) != 1 {
 			t.Errorf("%s: told %v", what, s.Damaged)
 		}
+		m.restoresOne(what, m.index)
+		m.restoresOne(what, m.index-1)
+	}
+}
+
+// restoresOne restores an entry as a reader that knows nothing but the place.
+func (m *member) restoresOne(what string, index consensus.Index) {
+	m.t.Helper()
+	f := &forked{before: m, after: m}
+	if got, err := f.sole(m.t, backup.Target{Index: index}, nil); err != nil || got != m.was[index] {
+		m.t.Errorf("%s, entry %d: %q, %v", what, index, got, err)
+	}
+}
+
+// Ensure that objects of a form, or a level, of a later build which somebody put beside the cluster's end no restore; and that where
+// nothing else leads to the target the refusal tells of the build.
+func TestRun_laterForm(t *testing.T) {
+	m, base := aged(t, openMem, 40)
+	c := m.catalog()
+	var of backup.SegmentName
+	for _, s := range c.Segments {
+		if s.First > base.Index+1 && of.First == 0 {
+			of = s.SegmentName
+		}
+	}
+	later := append([]byte("QUORSEG\n"), 99, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4)
+	of.First, of.Before, of.Hash = base.Index+1, base.Sum, backup.HashOf(later)
+	m.replace(of.String(), later)
+
+	content, _ := m.place.Bytes(base.String())
+	made, err := backup.OpenManifest(&base.BaseName, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Level, made.Time = level.Own+1, made.Time+1
+	high, copied := made.Encode()
+	m.replace(high.String(), copied)
+	s := m.restores(backup.Target{}, m.index)
+	if len(s.Damaged) != 2 || fetch.Verdict(errors.Join(s.Damaged...), nil) {
+		t.Errorf("told %v", s.Damaged)
+	}
+	m.restoresOne("later forms", m.index)
+	m.restoresOne("later forms", of.First+1)
+
+	m.place.Remove(base.String())
+	low := (*level.TooLowError)(nil)
+	if _, err := m.run(backup.Target{}); !errors.As(err, &low) || fetch.Verdict(err, nil) {
+		t.Errorf("got %v", err)
 	}
 }

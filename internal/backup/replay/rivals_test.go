@@ -172,3 +172,43 @@ func TestRun_claims(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a base with other contents, on which a fork applies and the cluster's own log does not, makes no restore take the
+// fork: neither from there nor from a true base.
+func TestRun_claimsOnOtherBase(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		g := newForger(t)
+		m := g.f.before
+		own, before := g.next[0], backup.Base{}
+		before.Cluster, before.Point = cluster, own.Start()
+		before.Moment = m.at[before.Index]
+		fork := m.fork(&before, int(g.next[1].First+1-own.First), 'f')
+		m.spoil(before)
+		for i := range fork.Items {
+			fork.Items[i].Time = m.at[fork.Items[i].Entry.Index].Time
+		}
+		name, packed := backup.NewPacker().Pack(fork)
+		m.replace(name.String(), packed)
+		if whole {
+			g.garbage(name.Head())
+		}
+		for _, target := range []backup.Target{{Index: g.at}, {Time: m.at[g.at].Time}} {
+			err := g.never(target, nil)
+			if two := (*backup.HistoriesError)(nil); err != nil && !errors.As(err, &two) {
+				t.Errorf("%v: %v", target, err)
+			}
+		}
+	}
+}
+
+// Ensure that made-up segments whose sums no machine has, and which a plan takes first, end no restore: the line of the others is
+// whole.
+func TestRun_claimsOfNothing(t *testing.T) {
+	g := newForger(t)
+	begin := g.next[0].First
+	g.made[g.at-begin].Sum++
+	g.garbage(g.put(begin, g.at, g.at, ""))
+	if err := g.never(backup.Target{Index: g.at}, nil); err != nil {
+		t.Error(err)
+	}
+}

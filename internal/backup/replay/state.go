@@ -12,7 +12,9 @@ import (
 type Options struct {
 	Store objects.Store
 	FS    env.FS
-	Dir   string // it is emptied first
+	// Dir is where the store is made. Run removes all that is there first, and what is beside it under its name and ".base" or
+	// ".log": copies of the store, which it removes at the end, too.
+	Dir string
 	// Durable makes the files of the base survive a power loss before Run returns: for a store that is kept.
 	Durable    bool
 	OpenEngine func(dir string) (engine.Engine, error)
@@ -25,8 +27,9 @@ type Options struct {
 	OneHistory  bool // see history.Search
 	// Progress, if set, is told now and then how far a plan is.
 	Progress func(Progress)
-	// Room, if set, says why there is no room for so many more bytes on the disk; nil: there is. Without room a base is
-	// downloaded again for each segment that somebody made up.
+	// Room, if set, says why there is no room for so many more bytes on the disk of Dir; nil: there is. It is asked for a base
+	// and the log before these are downloaded, and for copies of the store: without those a base is downloaded again for each
+	// segment that somebody made up.
 	Room func(bytes int64) error
 	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
 	// tried.

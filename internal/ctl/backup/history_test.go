@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
@@ -36,7 +38,7 @@ func TestHistories(t *testing.T) {
 			t.Errorf("%s: %+v", at, got)
 		}
 	}
-	said(t, run("restore", "--plan", "--at=entry:8"), "plan for entry 8, cluster")
+	said(t, run("restore", "--plan", "--at=entry:6"), "plan for entry 6, cluster") // no segment is an object
 	said(t, run("restore", "--plan", "--at=latest", "--history=9:0000000000000099", "-o", "json"), `"newest":{"epoch":0,"entry":9,`)
 	said(t, run("restore", "--plan", "--at=latest", "--history=12:000000000000000c", "-o", "json"), `"newest":{"epoch":0,"entry":12,`)
 	run("restore", "--plan", "--at=latest", "--history=12:99").Want(t, command.StatusUsage, "", "write ENTRY:SUM")
@@ -44,4 +46,37 @@ func TestHistories(t *testing.T) {
 	if got.Status == command.StatusOK || !strings.Contains(got.Err, "no object of cluster abcdef ends with the state") {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// Ensure that a plan says of a state that segments at the place do not agree about it: a restore replays them.
+func TestRestore_plan_rivals(t *testing.T) {
+	dir, store := shipped(t, 6)
+	packer, now := backup.NewPacker(), time.Now().UnixMilli()
+	put := func(name string, content string) {
+		if err := objects.PutOnce(t.Context(), store, name, strings.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := func(sums ...uint64) backup.SegmentName {
+		s := &backup.Segment{Cluster: cluster, Before: 6, RevisionBefore: 6}
+		for i, sum := range sums {
+			e := consensus.Entry{Index: consensus.Index(7 + i), Term: 1, Kind: consensus.EntryCommand, Payload: []byte{1}}
+			s.Items = append(s.Items, backup.Item{Entry: e, Time: now, Revision: kv.Revision(7 + i), Sum: sum})
+		}
+		name, content := packer.Pack(s)
+		put(name.String(), string(content))
+		return name
+	}
+	log(7, 8, 9, 10)
+	plan := func() ctltest.Result {
+		return ctltest.Run(t, t.Context(), command.Streams{}, "", "restore", "--plan", "--at=entry:8", "--from=file://"+dir)
+	}
+	if got := plan(); got.Status != command.StatusOK || strings.Contains(got.Out, "not sure") {
+		t.Errorf("got %+v", got)
+	}
+	back := log(7, 0x88)
+	back.First, back.Before, back.End = 9, 0x88, backup.Point{Index: 10, Sum: 10}
+	back.Revision, back.Hash = 10, backup.HashOf([]byte("x"))
+	put(back.String(), "x")
+	said(t, plan(), "not sure  1 segment at the place has another state there. A restore finds out")
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -134,6 +135,7 @@ type planned struct {
 	Entries   uint64    `json:"entries"` // at most
 	LogBytes  int64     `json:"log_bytes"`
 	Newest    listedEnd `json:"newest"`
+	Rivals    int       `json:"rivals"` // segments that have another state there: see printPlan
 	// Short is set if the time that was asked for is after all that the place has.
 	Short bool  `json:"short"`
 	Gaps  []gap `json:"gaps,omitempty"` // after the base
@@ -141,11 +143,20 @@ type planned struct {
 
 // plan prints the plan for a state.
 func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bool) error {
-	p, err := (&history.Search{Store: c.store, Open: c.reads, Catalog: c.catalog, Target: wanted, OneHistory: true}).Plan(ctx)
+	search := &history.Search{Store: c.store, Open: c.reads, Catalog: c.catalog, Target: wanted, OneHistory: true}
+	var p *backup.Plan
+	var rivals []history.Rival
+	var err error
+	if only {
+		p, rivals, err = search.Compared(ctx)
+	} else {
+		p, err = search.Plan(ctx)
+	}
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	out := planned{Base: endOf(p.Base.Head()), Segments: len(p.Segments), Entries: uint64(p.End.Index - p.Base.Index),
+	out := planned{Rivals: len(rivals), Base: endOf(p.Base.Head()),
+		Segments: len(p.Segments), Entries: uint64(p.End.Index - p.Base.Index),
 		LogBytes: p.LogBytes(), Newest: endOf(p.Newest), Short: p.Short}
 	for _, g := range c.catalog.Gaps {
 		if g.Until > p.Base.Index {
@@ -161,7 +172,7 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 			out.BaseBytes += needs[i].Size
 		}
 	}
-	if err == nil && !only && p.Base.Set != 0 && c.reads == nil {
+	if err == nil && !only && c.reads == nil && !slices.ContainsFunc(c.catalog.Bases, inClear) {
 		err = fmt.Errorf("object %s: %w", p.Base.String(), backup.ErrSealed)
 		only = true
 	}
@@ -176,6 +187,8 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 	}
 	return c.printPlan(wanted, p, &out)
 }
+
+func inClear(b backup.Base) bool { return b.Set == 0 }
 
 // reason is why a member left out entries, as it noted.
 func (c *source) reason(ctx context.Context, name *backup.GapName) string {
@@ -206,6 +219,11 @@ func (c *source) printPlan(wanted backup.Target, p *backup.Plan, out *planned) e
 		fmt.Fprint(w, "  left out  what was written since, and did not reach the place\n")
 	default:
 		fmt.Fprintf(w, "  left out  all that was written after %v\n", wanted)
+	}
+	if out.Rivals > 0 {
+		fmt.Fprintf(w, "  not sure  %s at the place %s another state there. A restore finds out by a replay which one is the "+
+			"cluster's, or refuses; `quorate backup verify` with the same --from and --at says that before\n",
+			plural.Of(out.Rivals, "segment"), plural.Word(out.Rivals, "has", "have"))
 	}
 	for _, g := range out.Gaps {
 		fmt.Fprintf(w, "  gap       no state between entries %d and %d can be restored: %s\n", g.After, g.Until, g.Reason)
