@@ -43,7 +43,7 @@ func TestGroup_answers(t *testing.T) {
 	foreign := observed("m5", 0, 9, 900, 900)
 	foreign.ClusterId = 8
 	untold := observed("m1", 1, 2, 95, 70) // later on
-	g := &Group{login: &login{}}
+	g := &Group{login: newLogin(nil)}
 	defer g.Close()
 	for i, o := range []*quoratepb.Observation{untold, observed("m2", 1, 3, 90, 65), observed("m3", 0, 7, 99, 80), left,
 		foreign, observed("m1", 1, 9, 900, 900)} {

@@ -10,14 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
@@ -50,6 +45,7 @@ type Group struct {
 	seats []Seat
 	conns []*grpc.ClientConn
 	login *login
+	first int // the member that any asks first: it answered last
 }
 
 // Open makes connections to the seats. It waits for none.
@@ -71,7 +67,7 @@ func Open(seats []Seat, a Access) (*Group, error) {
 		}
 		g.seats, g.conns = append(g.seats, seat), append(g.conns, conn)
 	}
-	g.login = &login{passwords: a.Passwords}
+	g.login = newLogin(a.Passwords)
 	return g, nil
 }
 
@@ -80,43 +76,6 @@ func (g *Group) Close() {
 	for _, conn := range g.conns {
 		_ = conn.Close()
 	}
-}
-
-// login gets root's token once a group: members share it.
-type login struct {
-	sync.Mutex
-	passwords []string
-	took      string // the password that counts; empty: nobody has logged in
-	token     string
-}
-
-func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
-	if len(l.passwords) == 0 {
-		return ctx, nil
-	}
-	l.Lock()
-	defer l.Unlock()
-	for i := 0; l.token == ""; i++ {
-		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: root,
-			Password: l.passwords[i]})
-		switch {
-		case isNotEnabled(err):
-			return ctx, nil
-		case is(err, rpctypes.ErrGRPCAuthFailed) && i+1 < len(l.passwords):
-		case err != nil:
-			return ctx, fmt.Errorf("log in as root: %w", err)
-		default:
-			l.token, l.took = answer.Token, l.passwords[i]
-		}
-	}
-	return metadata.AppendToOutgoingContext(ctx, "token", l.token), nil
-}
-
-// counts is the password that a login was had with; empty: none, since there are no users yet.
-func (l *login) counts() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.took
 }
 
 // each asks all members at once, and returns what they answered in the order of the seats, with the errors of the others.
@@ -149,14 +108,16 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 // any asks one member after the other until one answers.
 func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	var errs []error
-	for i, conn := range g.conns {
+	for k := range g.conns {
+		i := (g.first + k) % len(g.conns)
 		asking, cancel := context.WithTimeout(ctx, patience)
-		with, err := g.login.with(asking, conn)
+		with, err := g.login.with(asking, g.conns[i])
 		if err == nil {
-			err = ask(with, conn)
+			err = ask(with, g.conns[i])
 		}
 		cancel()
 		if err == nil {
+			g.first = i
 			return nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", g.seats[i].Member, err))
@@ -165,9 +126,4 @@ func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientC
 		return errors.New("no member has an address yet")
 	}
 	return errors.Join(errs...)
-}
-
-func isNotEnabled(err error) bool {
-	return status.Code(err) == codes.FailedPrecondition &&
-		status.Convert(err).Message() == "etcdserver: authentication is not enabled"
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -18,6 +21,7 @@ type users struct {
 	etcdserverpb.UnimplementedAuthServer
 	password string
 	changed  []string
+	sync.Mutex
 }
 
 func (u *users) Authenticate(_ context.Context, r *etcdserverpb.AuthenticateRequest) (*etcdserverpb.AuthenticateResponse, error) {
@@ -29,6 +33,8 @@ func (u *users) Authenticate(_ context.Context, r *etcdserverpb.AuthenticateRequ
 
 func (u *users) UserChangePassword(ctx context.Context, r *etcdserverpb.AuthUserChangePasswordRequest) (
 	*etcdserverpb.AuthUserChangePasswordResponse, error) {
+	u.Lock()
+	defer u.Unlock()
 	if md, _ := metadata.FromIncomingContext(ctx); !slices.Equal(md.Get("token"), []string{u.password}) {
 		return nil, rpctypes.ErrGRPCInvalidAuthToken
 	}
@@ -52,7 +58,7 @@ func TestGroup_formerPassword(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		g := &Group{seats: []Seat{{Member: "m1"}}, conns: []*grpc.ClientConn{conn}, login: &login{passwords: passwords}}
+		g := &Group{seats: []Seat{{Member: "m1"}}, conns: []*grpc.ClientConn{conn}, login: newLogin(passwords)}
 		defer g.Close()
 		return g.Users(t.Context(), Users{RootPassword: passwords[0]})
 	}
@@ -64,6 +70,46 @@ func TestGroup_formerPassword(t *testing.T) {
 	}
 	if err := apply("x", "y"); !is(errorOf(err), rpctypes.ErrGRPCAuthFailed) {
 		t.Errorf("no password counts: %v", err)
+	}
+}
+
+// Ensure that a member that says nothing keeps no other one from logging in, whichever of them it is.
+func TestGroup_silentLogin(t *testing.T) {
+	t.Parallel()
+	for silent := range 3 {
+		t.Run(strconv.Itoa(silent), func(t *testing.T) {
+			t.Parallel()
+			u, g := &users{password: "p"}, &Group{login: newLogin([]string{"p"})}
+			defer g.Close()
+			for i := range 3 {
+				listener, err := net.Listen("tcp", "127.0.0.1:0") // the system takes connections, and nobody answers
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer listener.Close()
+				if i != silent {
+					server := grpc.NewServer()
+					etcdserverpb.RegisterAuthServer(server, u)
+					go func() { _ = server.Serve(listener) }()
+					defer server.Stop()
+				}
+				conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.seats, g.conns = append(g.seats, Seat{Member: strconv.Itoa(i)}), append(g.conns, conn)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 8*hedge)
+			defer cancel()
+			_, answered, err := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (string, error) {
+				_, err := etcdserverpb.NewAuthClient(conn).UserChangePassword(ctx,
+					&etcdserverpb.AuthUserChangePasswordRequest{Password: "p"})
+				return "", err
+			})
+			if len(answered) != 2 || slices.Contains(answered, silent) || !strings.Contains(err.Error(), strconv.Itoa(silent)+": ") {
+				t.Errorf("%v answered: %v", answered, err)
+			}
+		})
 	}
 }
 

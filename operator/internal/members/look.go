@@ -49,6 +49,7 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		return v
 	}
 	conn := g.conns[best]
+	g.first = best
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	asking, err = g.login.with(asking, conn)
@@ -62,7 +63,9 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		return v
 	}
 	for _, job := range jobs.GetJobs() {
-		if job.GetState() == "queued" || job.GetState() == "running" {
+		switch job.GetState() {
+		case "done", "failed", "cancelled":
+		default: // also a state that this build does not know
 			v.Jobs = append(v.Jobs, job)
 		}
 	}
