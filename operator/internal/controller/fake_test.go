@@ -73,6 +73,9 @@ type fixture struct {
 	now   time.Time
 	r     *controller.Clusters
 	key   types.NamespacedName
+
+	before    *quoratepb.Cluster // what the leader told before a loss
+	allVoters []corev1.Pod       // and the pods then
 }
 
 func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateCluster)) *fixture {

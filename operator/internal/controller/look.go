@@ -145,7 +145,7 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
 			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index,
-				Revision: g.Revision, Voters: voters, Members: all})
+				Revision: g.Revision, Voters: voters, Members: all, Hearsay: true})
 		}
 	}
 	return out
@@ -245,7 +245,17 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 		Leaving: claim.DeletionTimestamp != nil,
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
 		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
+		Leaves:  leavesOf(claim.Annotations[objects.AnnotationLeaves]),
+		LeftOut: claim.Annotations[objects.AnnotationLeftOut] != "",
 		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
+}
+
+// leavesOf are the names in the note of a command.
+func leavesOf(note string) []string {
+	if note == "" {
+		return nil
+	}
+	return strings.Split(note, ",")
 }
 
 func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
@@ -256,6 +266,7 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		Compares: pod.Annotations[objects.AnnotationCompares] != "",
 		Leaving:  pod.DeletionTimestamp != nil, Succeeded: pod.Status.Phase == corev1.PodSucceeded}
 	p.Ended = p.Succeeded || pod.Status.Phase == corev1.PodFailed
+	p.Started = p.Succeeded
 	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]

@@ -88,6 +88,12 @@ type Claim struct {
 	Cordon  bool  // the operator cordons the member, since its node is drained
 	Refused bool  // it does not grow
 	Epoch   Epoch // in which a leader named the member last; without a name: none has yet
+	// Leaves are the members that a command of a recovery leaves out which may have run on the claim, since its pod was made,
+	// and of whose end the member's process has not told yet. Nil: there is no such command.
+	Leaves []string
+	// LeftOut says that such a command may have begun an epoch there, and a leader of the former one answered first: no process
+	// starts there again.
+	LeftOut bool
 }
 
 // Pod is a pod of a member.
@@ -162,6 +168,7 @@ type Answer struct {
 	Revision int64
 	Voters   []string // of the configuration that it knows
 	Members  []string // the voters and the learners
+	Hearsay  bool     // Voters and Members are not its own words, but those of the leader that answered last
 }
 
 // Quorum of so many voters.
@@ -263,5 +270,5 @@ func Newest(claims []Claim) Epoch {
 // leftOut tells whether a recovery left the member of a claim out. The status may have forgotten it, or there was nobody to
 // remember it: a recovery by hand is none of the operator's.
 func (o *Observed) leftOut(c *Claim) bool {
-	return slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+	return c.LeftOut || slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
 }

@@ -122,12 +122,15 @@ func (o *Observed) compareLogs(a, b Answer) int {
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.
 func (o *Observed) gone(name string) bool {
-	if o.unclaimed(name) {
+	if o.startsNever(name) {
 		return true
 	}
 	p := o.pod(name)
 	return p != nil && (p.NodeLost || p.Homeless) && p.Stuck >= o.Want.ReplaceAfter
 }
+
+// startsNever tells whether the operator makes no pod for the member any more, whatever happens.
+func (o *Observed) startsNever(name string) bool { return o.unclaimed(name) || o.claim(name).LeftOut }
 
 // unclaimed tells whether the claim of a member is gone, or goes once no pod uses it.
 func (o *Observed) unclaimed(name string) bool {

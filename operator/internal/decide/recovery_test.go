@@ -175,6 +175,15 @@ func TestNext_recoveryOff(t *testing.T) {
 	deleted := func(claim int) func(o *decide.Observed) {
 		return func(o *decide.Observed) { o.Claims[claim].Leaving = true }
 	}
+	ran := func(o *decide.Observed) {
+		o.Claims[2].Leaves = []string{"m2", "m3", "m4", "m5"}
+		if i := slices.IndexFunc(o.Pods, func(p decide.Pod) bool { return p.Member == "m1" }); i >= 0 {
+			o.Pods = slices.Delete(o.Pods, i, i+1)
+		}
+	}
+	starts := func(o *decide.Observed) {
+		o.Pods = append(o.Pods, decide.Pod{Member: "m1", Template: "a", Running: true, Started: true})
+	}
 	homeless := command(decide.Pod{Homeless: true, Stuck: time.Minute})
 	waits := command(decide.Pod{Waits: "ImagePullBackOff"})
 	runs := command(decide.Pod{Running: true, Started: true})
@@ -269,6 +278,29 @@ func TestNext_recoveryOff(t *testing.T) {
 		}), decide.EndRecovery, "are compared"},
 		{"the command does not start, and the spec changed", both(waits, func(o *decide.Observed) { o.Want.Template = "b" }),
 			decide.EndRecovery, "the spec changed"},
+		{"the command runs, and ends as it was called off", both(command(decide.Pod{Started: true, Leaving: true}), back), decide.Wait,
+			"the pod of the recovery ends"},
+		{"the command ended well", command(decide.Pod{Started: true, Ended: true, Succeeded: true}), decide.DeletePod,
+			"the command that leaves it out was started"},
+		{"the command's pod is gone, and nobody told how it ended", both(stopped, ran), decide.CreatePod, "it tells whether it was recovered"},
+		{"the survivor starts to tell", both(stopped, ran, starts), decide.Wait, "until then no other member starts"},
+		{"the survivor was recovered, and leads", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			o.Cluster.Members = slices.DeleteFunc(o.Cluster.Members, func(m decide.Member) bool { return m.Name != "m1" })
+		}), decide.Recovered, "without those that were left out"},
+		{"the survivor is of the epoch of before", both(ran, starts), decide.Unchanged, "as it was before the command"},
+		{"the survivor is of a later epoch, and does not lead yet", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Epoch = 1 }),
+			decide.Wait, "before it answers"},
+		{"the survivor tells no epoch, and nobody can log in", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Hearsay = true }),
+			decide.Wait, "kubectl annotate pvc m1 quorate.io/leaves-"},
+		{"the survivor follows a leader with those that were left out", both(stopped, ran, starts, leads), decide.Unchanged, "m1"},
+		{"others lead before the survivor has started", both(stopped, ran, leads), decide.LeaveOut, "a leader answers without it"},
+		{"others lead, and the survivor's process is silent", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			for i := range o.Cluster.Members {
+				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
+			}
+		}), decide.Wait, "before it answers"},
+		{"nobody told how the command ended, and the survivor's claim was deleted", both(stopped, ran, deleted(2)), decide.Wait,
+			"its claim was deleted"},
 		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {
 			both(runs, deleted(2))(o)
 			o.Kept.Recovery.Done, o.Pods[2].Ended = true, true

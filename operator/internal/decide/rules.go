@@ -159,7 +159,7 @@ func leavers(o *Observed) *Action {
 		c := &o.Claims[i]
 		removed := c.Epoch.Name != "" && c.Epoch == o.Cluster.Epoch // by a job: a recovery would have begun another epoch
 		if c.Used && !c.Leaving && removed && !o.Cluster.named(c.Member) && !slices.Contains(o.Kept.Dropped, c.Member) &&
-			!o.Want.KeepClaims && o.pod(c.Member) == nil {
+			!c.LeftOut && !o.Want.KeepClaims && o.pod(c.Member) == nil {
 			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "it is no member any more"}
 		}
 	}
@@ -172,6 +172,8 @@ func (o *Observed) lost(m *Member) string {
 	switch {
 	case c == nil:
 		return "its claim is gone"
+	case c.LeftOut:
+		return "a recovery may have begun another epoch on its claim"
 	case c.Leaving:
 		return "its claim was deleted"
 	case m.DiskLost:
