@@ -29,6 +29,8 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		return r.remember(ctx, c, s, a)
 	case decide.CreateClaim:
 		return r.create(ctx, objects.Claim(c, a.Member, a.Serial, a.Zone), c)
+	case decide.NoteRemoved:
+		return r.annotate(ctx, s.claims[a.Member], objects.AnnotationRemoved, "true")
 	case decide.DeleteClaim:
 		claim := s.claims[a.Member]
 		// a process may have got it meanwhile

@@ -246,6 +246,7 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
 		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
 		Leaves:  leavesOf(claim.Annotations[objects.AnnotationLeaves]),
+		Removed: claim.Annotations[objects.AnnotationRemoved] != "",
 		LeftOut: claim.Annotations[objects.AnnotationLeftOut] != "",
 		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
 }

@@ -28,7 +28,8 @@ func (w *world) judge(a decide.Action) {
 	switch a.Kind {
 	case decide.DeletePod:
 		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member
-		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() && !uncompared {
+		c := w.claims[a.Member]
+		if c != nil && c.Leaving && w.disk[a.Member] && (w.leftOut[a.Member] || w.voters[a.Member] && !w.quorum()) && !uncompared {
 			breaks("a pod is deleted with which the data of a voter go")
 		}
 		command := w.pods[w.survivor()+"-recover"]
@@ -62,6 +63,9 @@ func (w *world) judge(a decide.Action) {
 			breaks("a pod founds a second cluster")
 		}
 		w.startsApart(a, breaks)
+		if w.claims[a.Member].Removed && !w.quorum() {
+			breaks("a member is started that was removed")
+		}
 	case decide.DeleteClaim:
 		if w.voters[a.Member] || w.learners[a.Member] {
 			breaks("the claim of a member is deleted")
@@ -180,7 +184,7 @@ func (w *world) report() {
 	}
 	for name, c := range w.claims { // a note of what the leader named, on each claim
 		if w.voters[name] || w.learners[name] {
-			c.Epoch = o.Cluster.Epoch
+			c.Epoch, c.Removed = o.Cluster.Epoch, false
 		}
 	}
 }
@@ -267,6 +271,11 @@ func (w *world) act(a decide.Action) {
 		}
 		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
 		w.claims[a.Member].Leaves, w.claims[a.Member].Epoch = nil, w.epoch
+	case decide.NoteRemoved:
+		if w.voters[a.Member] || w.learners[a.Member] {
+			w.fault = "a member is noted as removed: " + a.String()
+		}
+		w.claims[a.Member].Removed = true
 	case decide.Unchanged:
 		w.claims[a.Member].Leaves = nil
 	case decide.LeaveOut:

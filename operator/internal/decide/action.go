@@ -14,6 +14,7 @@ const (
 	Found        Kind = "Found"        // remember Names as founders
 	Founded      Kind = "Founded"      // remember that the cluster exists
 	CreateClaim  Kind = "CreateClaim"  // of Member, with Serial, in Zone
+	NoteRemoved  Kind = "NoteRemoved"  // note on the claim of Member that it was removed
 	DeleteClaim  Kind = "DeleteClaim"  // of Member
 	ResizeClaim  Kind = "ResizeClaim"  // of Member
 	CreatePod    Kind = "CreatePod"    // of Member; Names: the founders, if it may found the cluster

@@ -8,6 +8,8 @@
 //   - A member has one claim and at most one pod; a name that was used is not used again.
 //   - A pod may found a cluster only while no cluster of that name was founded.
 //   - A claim is deleted only when its member was removed by a job, never when it was left out by a recovery, whoever ran that.
+//   - No pod starts for a member that was removed, or that a recovery left out, as far as claims tell; and no pod of the latter
+//     is stopped on a claim that goes with it.
 //   - A consent to a loss counts for the loss for which it was given: not once a quorum may have worked, and not twice.
 //   - No voter that is lost is stopped for a recovery before its command was started: one that comes back ends it.
 //   - Once a command may have run on a survivor's claim no other member starts before the survivor has told what the command

@@ -5,7 +5,7 @@ func Next(o *Observed) Action {
 	rules := []func(*Observed) *Action{recovery, founding, restoreProcesses, quorumLoss}
 	if o.Cluster != nil && o.Kept.Founded {
 		rules = []func(*Observed) *Action{recovery, voidConsent, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers,
-			fewer, more, spares, drains, roll, grow, absent}
+			fewer, more, spares, drains, roll, grow, absent, tellDropped}
 	}
 	for _, rule := range rules {
 		if action := rule(o); action != nil {

@@ -90,7 +90,8 @@ type Claim struct {
 	Epoch   Epoch // in which a leader named the member last; without a name: none has yet
 	// Leaves are the members that a command of a recovery leaves out which may have run on the claim, since its pod was made,
 	// and of whose end the member's process has not told yet. Nil: there is no such command.
-	Leaves []string
+	Leaves  []string
+	Removed bool // from the cluster, by a job: no process starts there again
 	// LeftOut says that such a command may have begun an epoch there, and a leader of the former one answered first: no process
 	// starts there again.
 	LeftOut bool
@@ -271,4 +272,12 @@ func Newest(claims []Claim) Epoch {
 // remember it: a recovery by hand is none of the operator's.
 func (o *Observed) leftOut(c *Claim) bool {
 	return c.LeftOut || slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+}
+
+// dropped tells whether a recovery left the member of a pod out, whose claim was deleted and may have what the survivor lacks.
+// The epoch of the leader may be on no claim yet.
+func (o *Observed) dropped(p *Pod) bool {
+	c := o.claim(p.Member)
+	return c != nil && c.Leaving && !p.Recovers &&
+		(o.leftOut(c) || c.Epoch.Name != "" && c.Epoch.Former(o.Cluster.Epoch))
 }

@@ -119,6 +119,14 @@ func TestNext_quorumLoss(t *testing.T) {
 			consent(70)(o)
 			o.Pods[0].Stuck = time.Second
 		}, decide.Wait, "no leader"},
+		{"a member that was removed long ago, and whose claim is kept", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m0", Used: true, Removed: true})
+		}, decide.Wait, "The best survivor is m1, at revision 70"},
+		{"a member that was removed answers with more", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m0", Used: true, Removed: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m0", Running: true, Template: "a"})
+			o.Answers = append(o.Answers, decide.Answer{Member: "m0", Index: 99, Revision: 1000, Voters: []string{"m0", "m1", "m2"}})
+		}, decide.Wait, "The best survivor is m1, at revision 70"},
 		{"a leader is there", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Cluster = three().Cluster

@@ -29,6 +29,7 @@ const (
 	// AnnotationLeaves is on the survivor's claim: the members, with commas, that the command of a recovery leaves out which
 	// may have run there.
 	AnnotationLeaves   = "quorate.io/leaves"
+	AnnotationRemoved  = "quorate.io/removed"  // the claim's member was removed from the cluster
 	AnnotationLeftOut  = "quorate.io/left-out" // no process starts on the claim: a recovery may have begun an epoch there
 	AnnotationCompares = "quorate.io/compares" // the pod of a recovery reads claims of other survivors
 	AnnotationCordon   = "quorate.io/cordoned" // the operator keeps the member from leading
