@@ -94,6 +94,15 @@ func (o *Observed) recoveryIsOff() string {
 	case p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter:
 		return "the node of " + r.Survivor + " is lost, too"
 	}
+	var lost []string // of which nobody knows whether their processes have ended
+	for _, name := range r.Compare {
+		if p := o.pod(name); p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter && !o.Want.Uncompared {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Sprintf("the nodes of %v, which would be compared, are lost, too", lost)
+	}
 	return o.lostCameBack()
 }
 

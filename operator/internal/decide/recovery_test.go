@@ -247,6 +247,12 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"members stop, and the survivor's node is lost", both(stopping, func(o *decide.Observed) {
 			o.Pods[2].NodeLost, o.Pods[2].Stuck = true, time.Minute
 		}), decide.RecoverFails, "the node of m1 is lost, too"},
+		{"members stop, and the node of another survivor is lost", both(stopped, func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true, Stuck: time.Minute})
+		}), decide.RecoverFails, "the nodes of [m4], which would be compared, are lost, too"},
+		{"members stop, and the node of another survivor is lost, which need not be compared", both(stopped, uncompared, func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true, Stuck: time.Minute})
+		}), decide.RunRecovery, "accepts the loss"},
 		{"all are stopped, and the consent was taken out", both(stopped, noConsent), decide.RecoverFails, "no longer the consent"},
 		{"all are stopped but on lost nodes", stopped, decide.RunRecovery, "accepts the loss"},
 		{"another survivor's process may live on a lost node", func(o *decide.Observed) {

@@ -72,8 +72,10 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	v.Described = described[best]
 	collected, err := quoratepb.NewDoctorClient(conn).Collect(asking, &quoratepb.CollectRequest{})
 	if err != nil {
-		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs,
-			Sentence: "the doctor could not be asked: " + err.Error(), Cure: "quorate doctor"}}
+		said := "the doctor could not be asked: " + err.Error()
+		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: said,
+			Cure: "quorate doctor"}}
+		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
 	collected = doctor.Trimmed(collected)
