@@ -95,4 +95,7 @@ type RestoreFrom struct {
 	// Cluster is the id of the cluster whose backup it is, if the place has several.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,16}$`
 	Cluster string `json:"cluster,omitempty"`
+	// RootPasswordSecret has the password that root had in that state, under the key "password", if root has another one in
+	// the Secret of the spec's auth: the operator logs in by it, and then sets that other one.
+	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"`
 }

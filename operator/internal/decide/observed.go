@@ -20,6 +20,8 @@ type Observed struct {
 	Former []string
 	// Answers are what single members told of themselves while there is no leader.
 	Answers []Answer
+	// Trouble is why members that run tell nothing, and what helps; empty: nobody knows.
+	Trouble string
 }
 
 // Want is how the cluster shall be.

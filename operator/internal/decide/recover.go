@@ -67,7 +67,7 @@ func (o *Observed) left() *Loss {
 func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	if loss == nil || len(loss.Silent) == 0 {
-		return wait("no leader answers")
+		return wait("no leader answers%s", after(": ", o.Trouble))
 	}
 	said := ""
 	if len(loss.Lost) > 0 {

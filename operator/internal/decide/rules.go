@@ -52,7 +52,7 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
 		}
 	}
-	return wait("the founders %v have not met yet", o.Kept.Founders)
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", o.Trouble))
 }
 
 // forgotten tells whether there was a cluster of which the status knows nothing, as after somebody has removed the status, or

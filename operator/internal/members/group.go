@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -89,6 +90,9 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 			with, err := g.login.with(ctx, conn)
 			if err == nil {
 				got[i], err = ask(with, conn)
+			}
+			if is(err, rpctypes.ErrGRPCUserEmpty) { // the operator has no password
+				err = fmt.Errorf("%w (%w)", err, errRefused)
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", g.seats[i].Member, err)

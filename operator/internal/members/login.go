@@ -20,6 +20,9 @@ const hedge = 250 * time.Millisecond
 
 const root = "root"
 
+// errRefused says that a member knows users, and lets the operator in by nothing that it has.
+var errRefused = errors.New("no password counts")
+
 // login gets root's token once a group: members share it. It holds nothing while it waits for a member.
 type login struct {
 	passwords []string
@@ -69,6 +72,9 @@ func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Contex
 				return l.add(ctx), nil
 			case isNotEnabled(err):
 				return ctx, nil
+			}
+			if is(err, rpctypes.ErrGRPCAuthFailed) {
+				err = fmt.Errorf("%w (%w)", err, errRefused)
 			}
 			return ctx, fmt.Errorf("log in as root: %w", err)
 		}

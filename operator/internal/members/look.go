@@ -31,6 +31,8 @@ type View struct {
 	Answers []decide.Answer
 	// Err is why members did not answer; some may have.
 	Err error
+	// Refused says that a member does not let root in by any password that is known, or by none.
+	Refused bool
 }
 
 // Look asks the members of the cluster with an id; 0: it is not known yet. Leaders of an epoch that is older than the newest
@@ -44,7 +46,7 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	v.Err = err
 	var best int
 	if best, err = bestOf(g.seats, described, answered, cluster, newest); best < 0 {
-		v.Err = errors.Join(v.Err, err)
+		v.Refused, v.Err = errors.Is(v.Err, errRefused), errors.Join(v.Err, err)
 		v.Answers = g.answers(ctx, cluster)
 		return v
 	}
