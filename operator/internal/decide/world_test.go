@@ -319,6 +319,10 @@ func (w *world) execute(p *decide.Pod) bool {
 			return true
 		}
 	}
+	if l := w.other; l != nil && l.voters[p.Member] && w.lived[p.Member] == l.epoch.Number && !w.voters[p.Member] && !w.quorum() {
+		former := w.line // it was recovered by hand, and nobody has noted that
+		w.line, w.other = *l, &former
+	}
 	if w.has[p.Member] != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
 		return false
 	}
