@@ -1,6 +1,9 @@
 package decide
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A command of a recovery is noted on the survivor's claim before its pod is made, and nothing but the survivor itself tells
 // how it ended. A pod that ended badly may have done everything before, one that was deleted may have run although nobody
@@ -68,7 +71,7 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`",
 			c.Member, noteLeaves)
 	}
-	waits := p.Waits
+	waits := cmp.Or(p.Waits, o.Trouble)
 	if p.NodeLost {
 		waits = "its node is lost"
 	}
