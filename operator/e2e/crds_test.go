@@ -61,6 +61,8 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 		{"larger claims", func(s *v1alpha1.QuorateClusterSpec) { s.Storage.Size = resource.MustParse("10Gi") }, ""},
 		{"another class", func(s *v1alpha1.QuorateClusterSpec) { s.Storage.ClassName = "x" }, "the class of claims does not change"},
 		{"another mode", func(s *v1alpha1.QuorateClusterSpec) { s.TLS.Mode = "None" }, "tls.mode does not change"},
+		{"users", func(s *v1alpha1.QuorateClusterSpec) { s.Auth = &v1alpha1.Auth{RootPasswordSecret: "r"} }, ""},
+		{"no users any more", func(s *v1alpha1.QuorateClusterSpec) { s.Auth = nil }, "auth stays"},
 		{"a restore of one that lives", func(s *v1alpha1.QuorateClusterSpec) {
 			s.Restore = &v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}
 		}, "restore is read when the cluster is founded"},

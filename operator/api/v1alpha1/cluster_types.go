@@ -42,6 +42,7 @@ type QuorateClusterList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.restore) == has(oldSelf.restore) && (!has(self.restore) || self.restore == oldSelf.restore)",message="restore is read when the cluster is founded: make another QuorateCluster"
 // +kubebuilder:validation:XValidation:rule="has(self.claims) || !has(self.backup) || !self.backup.place.startsWith('file://')",message="a directory as a place is in one of spec.claims: file:///mnt/claims/NAME/DIRECTORY"
 // +kubebuilder:validation:XValidation:rule="has(self.claims) || !has(self.restore) || !self.restore.place.startsWith('file://')",message="a directory as a place is in one of spec.claims: file:///mnt/claims/NAME/DIRECTORY"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.auth) || has(self.auth)",message="auth stays: the cluster keeps its users, and the operator needs root's password"
 // +kubebuilder:validation:XValidation:rule="self.storage.className == oldSelf.storage.className",message="the class of claims does not change: make another QuorateCluster and use `quorate mirror`"
 // +kubebuilder:validation:XValidation:rule="self.tls.mode == oldSelf.tls.mode",message="tls.mode does not change while the cluster lives: URLs of members have http or https"
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.storage.size)).compareTo(quantity(string(oldSelf.storage.size))) >= 0",message="claims do not shrink"

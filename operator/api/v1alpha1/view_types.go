@@ -76,10 +76,6 @@ type QuorateRestoreSpec struct {
 	// Like is a cluster of the namespace whose spec the new one gets, but for its backup, exposure, recovery and restore.
 	// +kubebuilder:validation:MinLength=1
 	Like string `json:"like"`
-	// RootPasswordSecret has the password that root had then, under the key "password", where the one of like has another
-	// one now. The new cluster goes on with it.
-	// +kubebuilder:validation:MaxLength=253
-	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"`
 }
 
 // QuorateRestoreStatus is how far a restore is.
@@ -115,4 +111,8 @@ type RestoreFrom struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	IdentitySecret string `json:"identitySecret,omitempty"`
+	// RootPasswordSecret has the password that root had in that state, under the key "password", if root has another one in
+	// the Secret of the spec's auth: the operator logs in by it, and then sets that other one.
+	// +kubebuilder:validation:MaxLength=253
+	RootPasswordSecret string `json:"rootPasswordSecret,omitempty"`
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,11 +25,12 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	switch a.Kind {
 	case decide.Wait:
 		return nil
-	case decide.Found, decide.Founded, decide.Recover, decide.StopMembers, decide.Recovered, decide.RecoverFails,
-		decide.VoidConsent:
+	case decide.Found, decide.Founded, decide.Recover, decide.StopMembers, decide.RecoverFails, decide.VoidConsent:
 		return r.remember(ctx, c, s, a)
 	case decide.CreateClaim:
 		return r.create(ctx, objects.Claim(c, a.Member, a.Serial, a.Zone), c)
+	case decide.NoteRemoved:
+		return r.annotate(ctx, s.claims[a.Member], objects.AnnotationRemoved, "true")
 	case decide.DeleteClaim:
 		claim := s.claims[a.Member]
 		// a process may have got it meanwhile
@@ -39,12 +43,16 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.DeletePod:
 		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
 	case decide.RunRecovery:
-		return r.create(ctx, recoverPod(c, a.Recovery), c)
+		return r.runRecovery(ctx, c, s, a)
 	case decide.EndRecovery:
-		pod := s.pods[objects.RecoverName(a.Member)]
-		// a node may have taken or started it meanwhile
-		as := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
-		return client.IgnoreNotFound(r.Delete(ctx, pod, as))
+		return r.endRecovery(ctx, s, a)
+	case decide.Recovered, decide.LeaveOut:
+		if err := r.remember(ctx, c, s, a); err != nil {
+			return err
+		}
+		return r.noteEnd(ctx, s, a)
+	case decide.Unchanged:
+		return r.noteEnd(ctx, s, a)
 	case decide.Cordon, decide.Uncordon:
 		return r.cordon(ctx, c, s, a)
 	}
@@ -91,19 +99,63 @@ func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s 
 	return r.create(ctx, pod, c)
 }
 
-// annotate sets an annotation of a claim, or removes it if the value is empty; another version of the claim is refused.
-func (r *Clusters) annotate(ctx context.Context, claim *corev1.PersistentVolumeClaim, key, value string) error {
-	if claim.Annotations[key] == value {
+// runRecovery notes on the survivor's claim that a command may run there, and makes its pod.
+func (r *Clusters) runRecovery(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight, a decide.Action) error {
+	note := strings.Join(a.Recovery.Leaves, ",")
+	if err := r.annotate(ctx, s.claims[a.Member], objects.AnnotationLeaves, note); err != nil {
+		return err
+	}
+	return r.create(ctx, recoverPod(c, a.Recovery), c)
+}
+
+// endRecovery deletes the pod of a command as it was seen. One that no node had taken has not run.
+func (r *Clusters) endRecovery(ctx context.Context, s *sight, a decide.Action) error {
+	pod, claim := s.pods[objects.RecoverName(a.Member)], s.claims[a.Member]
+	// a node may have taken or started it meanwhile
+	as := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
+	if err := r.Delete(ctx, pod, as); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if pod.Spec.NodeName != "" || ended || claim == nil {
 		return nil
 	}
+	return client.IgnoreNotFound(r.annotate(ctx, claim, objects.AnnotationLeaves, ""))
+}
+
+// noteEnd takes the note of a command off the survivor's claim, together with what counts from then on.
+func (r *Clusters) noteEnd(ctx context.Context, s *sight, a decide.Action) error {
+	notes := map[string]string{objects.AnnotationLeaves: ""}
+	switch a.Kind {
+	case decide.LeaveOut:
+		notes[objects.AnnotationLeftOut] = "true"
+	case decide.Recovered:
+		if epoch := s.observed.Cluster.Epoch.Name; epoch != "" {
+			notes[objects.AnnotationEpoch] = epoch
+		}
+	}
+	return client.IgnoreNotFound(r.annotateAll(ctx, s.claims[a.Member], notes))
+}
+
+// annotate sets an annotation of a claim, or removes it if the value is empty; another version of the claim is refused.
+func (r *Clusters) annotate(ctx context.Context, claim *corev1.PersistentVolumeClaim, key, value string) error {
+	return r.annotateAll(ctx, claim, map[string]string{key: value})
+}
+
+func (r *Clusters) annotateAll(ctx context.Context, claim *corev1.PersistentVolumeClaim, values map[string]string) error {
 	from := claim.DeepCopy()
-	if value == "" {
-		delete(claim.Annotations, key)
-	} else {
+	for key, value := range values {
+		if value == "" {
+			delete(claim.Annotations, key)
+			continue
+		}
 		if claim.Annotations == nil {
 			claim.Annotations = map[string]string{}
 		}
 		claim.Annotations[key] = value
+	}
+	if maps.Equal(from.Annotations, claim.Annotations) {
+		return nil
 	}
 	return r.Patch(ctx, claim, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
 }
@@ -169,8 +221,22 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 	case decide.StopMembers:
 		st.Recovery.Stopping = true
 	case decide.Recovered:
-		st.Recovery.Done, st.VoidedConsent = true, &st.Recovery.Consent // it is used once
-		st.Dropped = append(st.Dropped, a.Names...)
+		if st.Recovery == nil || st.Recovery.Survivor != a.Member { // the status was removed, or is an older one
+			st.Recovery = &v1alpha1.RecoveryStatus{Survivor: a.Member, Leaves: a.Names}
+		} else {
+			st.VoidedConsent = &st.Recovery.Consent // it is used once
+		}
+		st.Recovery.Done, st.Recovery.Failed = true, ""
+		for _, name := range a.Names {
+			if !slices.Contains(st.Dropped, name) {
+				st.Dropped = append(st.Dropped, name)
+			}
+		}
+	case decide.LeaveOut:
+		if st.Recovery == nil || st.Recovery.Survivor != a.Member || st.Recovery.Done {
+			return nil
+		}
+		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
 	case decide.RecoverFails:
 		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
 	case decide.VoidConsent:

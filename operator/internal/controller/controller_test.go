@@ -277,7 +277,12 @@ func TestReconcile_recovery(t *testing.T) {
 	}
 	pods[0].Status.Phase = corev1.PodSucceeded
 	f.must(f.Status().Update(t.Context(), &pods[0]))
-	f.must(f.step(5))
+	f.must(f.step(4))
+	if c = f.cluster(); c.Status.Recovery.Done || len(f.pods()) != 1 || f.pods()[0].Name != names[0] {
+		t.Fatalf("the survivor has not told yet: %+v, pods %v", c.Status.Recovery, f.pods())
+	}
+	f.recovered(names[0])
+	f.must(f.step(1))
 	c = f.cluster()
 	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 1 ||
 		f.pods()[0].Name != names[0] {

@@ -10,7 +10,7 @@ import (
 )
 
 // epochs notes on the claim of each member that the leader names in which epoch that is. So claims themselves tell which
-// members a recovery left out, whoever ran it, and whatever becomes of the status.
+// members a recovery left out, whoever ran it, and whatever becomes of the status. A member that is named was not removed.
 func (r *Clusters) epochs(ctx context.Context, s *sight) error {
 	if s.observed.Cluster == nil {
 		return nil
@@ -20,7 +20,8 @@ func (r *Clusters) epochs(ctx context.Context, s *sight) error {
 		if claim == nil || s.observed.Cluster.Epoch.Name == "" {
 			continue
 		}
-		err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name)
+		err := r.annotateAll(ctx, claim, map[string]string{objects.AnnotationEpoch: s.observed.Cluster.Epoch.Name,
+			objects.AnnotationRemoved: ""})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("the epoch of the claim %s: %w", claim.Name, err)
 		}

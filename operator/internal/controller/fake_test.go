@@ -39,11 +39,13 @@ type group struct {
 	seats     []members.Seat
 	access    members.Access
 	refuses   error // of users
+	refused   bool  // no password counts
 }
 
 func (g *group) Look(_ context.Context, cluster uint64, newest decide.Epoch) *members.View {
 	g.id, g.newest = cluster, newest
-	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart}
+	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart,
+		Refused: g.refused}
 }
 
 func (g *group) Ask(_ context.Context, _ *members.View, a decide.Action, _ string) error {
@@ -73,6 +75,9 @@ type fixture struct {
 	now   time.Time
 	r     *controller.Clusters
 	key   types.NamespacedName
+
+	before    *quoratepb.Cluster // what the leader told before a loss
+	allVoters []corev1.Pod       // and the pods then
 }
 
 func start(t *testing.T, hooks interceptor.Funcs, change func(*v1alpha1.QuorateCluster)) *fixture {

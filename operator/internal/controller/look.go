@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,10 +171,30 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	}
 	s.view = s.group.Look(ctx, id, decide.Newest(s.observed.Claims))
 	s.observed.Cluster, s.observed.Answers = s.view.Cluster(), s.view.Answers
-	if s.observed.Cluster == nil && c.Spec.Auth != nil {
-		s.observed.Answers = withGauges(s.observed.Answers, answers(c, s.group.Gauges(ctx)))
+	if s.observed.Cluster == nil && (len(access.Passwords) > 0 || c.Spec.Auth != nil || s.view.Refused) {
+		gauges := s.group.Gauges(ctx)
+		s.observed.Answers = withGauges(s.observed.Answers, answers(c, gauges))
+		s.observed.Trouble = trouble(c, s, len(gauges) > 0)
 	}
 	return nil
+}
+
+// trouble says what keeps members that run from telling anything, and what helps.
+func trouble(c *v1alpha1.QuorateCluster, s *sight, gauges bool) string {
+	switch {
+	case s.view.Refused && c.Spec.Auth == nil:
+		return "members demand a login: name a Secret with root's password by spec.auth.rootPasswordSecret"
+	case s.view.Refused && c.Spec.Restore != nil:
+		return "root's password is another one than those that the operator knows. A restored state has the password of " +
+			"its time: name a Secret with it by from.rootPasswordSecret of another QuorateRestore"
+	case s.view.Refused:
+		return fmt.Sprintf("root's password is another one than those that the operator knows: put the one that the cluster "+
+			"has into the Secret %s, under the key %q", c.Spec.Auth.RootPasswordSecret, passwordKey)
+	case gauges && c.Spec.Auth != nil && len(c.Status.Members) == 0 && len(s.observed.Answers) == 0:
+		return "members run, nobody can log in without a leader, and status.members, which says who votes, was removed: " +
+			"bring the other members back, or recover by hand (docs/kubernetes.md, Recover by hand)"
+	}
+	return ""
 }
 
 // answers are those of members of which no login can be had, since there is no leader: their metrics, and the members that the
@@ -193,7 +214,7 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
 			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index,
-				Revision: g.Revision, Voters: voters, Members: all})
+				Revision: g.Revision, Voters: voters, Members: all, Hearsay: true})
 		}
 	}
 	return out
@@ -240,9 +261,7 @@ func (r *Clusters) access(ctx context.Context, c *v1alpha1.QuorateCluster, membe
 		}
 		a.TLS = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	if c.Spec.Auth != nil {
-		a.Passwords, err = r.rootPasswords(ctx, c)
-	}
+	a.Passwords, err = r.rootPasswords(ctx, c)
 	return a, err
 }
 
@@ -293,7 +312,18 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 		Leaving: claim.DeletionTimestamp != nil,
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
 		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
+		Leaves:  leavesOf(claim.Annotations[objects.AnnotationLeaves]),
+		Removed: claim.Annotations[objects.AnnotationRemoved] != "",
+		LeftOut: claim.Annotations[objects.AnnotationLeftOut] != "",
 		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
+}
+
+// leavesOf are the names in the note of a command.
+func leavesOf(note string) []string {
+	if note == "" {
+		return nil
+	}
+	return strings.Split(note, ",")
 }
 
 func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
@@ -304,6 +334,7 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 		Compares: pod.Annotations[objects.AnnotationCompares] != "",
 		Leaving:  pod.DeletionTimestamp != nil, Succeeded: pod.Status.Phase == corev1.PodSucceeded}
 	p.Ended = p.Succeeded || pod.Status.Phase == corev1.PodFailed
+	p.Started = p.Succeeded
 	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]

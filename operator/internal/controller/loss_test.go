@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
@@ -239,6 +240,90 @@ func TestReconcile_recoveryNotStarted(t *testing.T) {
 	f.must(f.step(4))
 	if got := f.cluster().Status.Action; len(deleted) != 2 || !strings.Contains(got, "is recovered") {
 		t.Errorf("it was started: doing %q, deleted %+v", got, deleted)
+	}
+}
+
+// recovered lets the survivor of a recovery lead alone.
+func (f *fixture) recovered(survivor string) {
+	f.Helper()
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 9, Epoch: "1-0a1b2c3d", Members: []*quoratepb.Member{
+		{Id: 1, Name: survivor, Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: true}}}
+	f.run(f.memberPod(survivor), true)
+}
+
+func (f *fixture) claim(name string) *corev1.PersistentVolumeClaim {
+	f.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	f.must(f.Get(f.Context(), client.ObjectKey{Namespace: "ns", Name: name}, claim))
+	return claim
+}
+
+// Ensure that a command whose pod vanished once a node had taken it is not taken for one that did nothing, also if the status was removed
+// meanwhile: the survivor starts alone, and tells; and that it never starts again where others lead before it does.
+func TestReconcile_recoveryVanished(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		wipe bool
+		tell func(f *fixture, survivor string)
+		want func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool
+	}{
+		{"it ran", false, (*fixture).recovered, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
+			return st.Recovery.Done && st.Recovery.Failed == "" && len(st.Dropped) == 2 && notes[objects.AnnotationEpoch] == "1-0a1b2c3d"
+		}},
+		{"it ran, and the status is gone", true, (*fixture).recovered,
+			func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
+				return st.Recovery.Done && len(st.Dropped) == 2 && notes[objects.AnnotationEpoch] == "1-0a1b2c3d"
+			}},
+		{"it did not", false, func(f *fixture, survivor string) {
+			f.group.answers = f.survivor(survivor, f.allVoters)
+			f.run(f.memberPod(survivor), false)
+			c := f.cluster()
+			c.Spec.Recovery = nil
+			f.must(f.Update(f.Context(), c))
+			f.must(f.step(1))
+		}, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
+			return strings.Contains(st.Recovery.Failed, "nothing was recovered") && notes[objects.AnnotationLeftOut] == ""
+		}},
+		{"others lead without it", false, func(f *fixture, survivor string) {
+			f.must(f.Delete(f.Context(), f.memberPod(survivor)))
+			f.group.described = f.before
+			for _, m := range f.before.Members {
+				m.Active, m.Leader = m.Name != survivor, false
+			}
+		}, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
+			return strings.Contains(st.Recovery.Failed, "a leader answers without it") && notes[objects.AnnotationLeftOut] == "true"
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := start(t, interceptor.Funcs{}, nil)
+			f.found()
+			f.before, f.allVoters = f.group.described, f.pods()
+			survivor := f.recovering()
+			if got := f.claim(survivor).Annotations[objects.AnnotationLeaves]; strings.Count(got, ",") != 1 {
+				t.Fatalf("the claim does not say that a command may run: %q", got)
+			}
+			pod := f.command(survivor)
+			pod.Spec.NodeName = "n2"
+			f.must(f.Update(t.Context(), pod))
+			f.must(f.Delete(t.Context(), pod)) // by force, as Kubernetes does where its node is gone
+			if row.wipe {
+				c := f.cluster()
+				c.Status = v1alpha1.QuorateClusterStatus{}
+				f.must(f.Status().Update(t.Context(), c))
+			}
+			f.group.answers = nil
+			f.must(f.step(3))
+			if st := f.cluster().Status; f.memberPod(survivor).Spec.Containers == nil || !row.wipe && st.Recovery.Failed != "" ||
+				!strings.Contains(st.Action, "is not known before it answers") {
+				t.Fatalf("doing %q, %+v", st.Action, st.Recovery)
+			}
+			row.tell(f, survivor)
+			f.must(f.step(1))
+			notes := f.claim(survivor).Annotations
+			if st := f.cluster().Status; !row.want(&st, notes) || notes[objects.AnnotationLeaves] != "" {
+				t.Errorf("%+v, dropped %v, notes %v", st.Recovery, st.Dropped, notes)
+			}
+		})
 	}
 }
 

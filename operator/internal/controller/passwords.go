@@ -80,14 +80,27 @@ func (r *Clusters) rememberRoot(ctx context.Context, c *v1alpha1.QuorateCluster,
 	return r.Update(ctx, secret)
 }
 
-// rootPasswords are those with which root may be able to log in, the one that is wanted first.
+// rootPasswords are those with which root may be able to log in, the one that is wanted first. A cluster whose spec has no
+// users any more has those that were remembered; a restored one may have that of its state.
 func (r *Clusters) rootPasswords(ctx context.Context, c *v1alpha1.QuorateCluster) (out []string, err error) {
-	wanted, _, failed := r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
-	remembered, err := r.remembered(ctx, c)
-	if err != nil {
-		return nil, err
+	var wanted, restored string
+	var failed error
+	if c.Spec.Auth != nil {
+		wanted, _, failed = r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
 	}
-	for _, text := range []string{wanted, string(remembered.Data[passwordNew]), string(remembered.Data[passwordKey])} {
+	remembered, err := r.remembered(ctx, c)
+	if err != nil && c.Spec.Auth != nil {
+		return nil, err
+	} else if err != nil { // another one's
+		remembered = &corev1.Secret{}
+	}
+	if from := c.Spec.Restore; from != nil && from.RootPasswordSecret != "" {
+		if restored, _, err = r.password(ctx, c, from.RootPasswordSecret); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	texts := []string{wanted, string(remembered.Data[passwordNew]), string(remembered.Data[passwordKey]), restored}
+	for _, text := range texts {
 		if text != "" && !slices.Contains(out, text) {
 			out = append(out, text)
 		}

@@ -124,9 +124,6 @@ func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
 	like.Spec.DeepCopyInto(&c.Spec)
 	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore, c.Spec.Paused = nil, nil, q.Spec.From.DeepCopy(), false
-	if q.Spec.RootPasswordSecret != "" && c.Spec.Auth != nil {
-		c.Spec.Auth.RootPasswordSecret = q.Spec.RootPasswordSecret
-	}
 	c.Spec.Exposure = v1alpha1.Exposure{Type: string(corev1.ServiceTypeClusterIP)}
 	if err := r.Create(ctx, c); err != nil {
 		if apierrors.IsInvalid(err) {

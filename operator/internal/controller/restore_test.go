@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/operator/internal/controller"
 )
 
-// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like, that the operator logs
-// in with the password that root had then, and that conditions tell the end of the restore.
+// Ensure that a restored cluster is reached by nothing outside of Kubernetes that leads to the one it is like, that it knows the
+// password that root had then, and that conditions tell the end of the restore.
 func TestRestores(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) {
 		c.Spec.Exposure = v1alpha1.Exposure{Type: "LoadBalancer", Annotations: map[string]string{"dns": "kv.example.com"},
@@ -26,7 +26,7 @@ func TestRestores(t *testing.T) {
 		c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "now"}
 	})
 	q := &v1alpha1.QuorateRestore{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "ns"}, Spec: v1alpha1.QuorateRestoreSpec{
-		ClusterName: "past", Like: "kv", RootPasswordSecret: "then", From: v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}}}
+		ClusterName: "past", Like: "kv", From: v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest", RootPasswordSecret: "then"}}}
 	f.must(f.Create(t.Context(), q))
 	r := &controller.Restores{Client: f.Client, Read: f.Client}
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(q)})
@@ -34,7 +34,7 @@ func TestRestores(t *testing.T) {
 	made := &v1alpha1.QuorateCluster{}
 	f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "past"}, made))
 	if e := made.Spec.Exposure; e.Type != "ClusterIP" || len(e.Annotations)+len(e.Hosts) > 0 || made.Spec.Backup != nil || made.Spec.Paused ||
-		made.Spec.Restore == nil || made.Spec.Auth.RootPasswordSecret != "then" || made.Spec.Members != 3 {
+		made.Spec.Restore.RootPasswordSecret != "then" || made.Spec.Auth.RootPasswordSecret != "now" || made.Spec.Members != 3 {
 		t.Errorf("%+v", made.Spec)
 	}
 	conditions := func(want string) {

@@ -3,6 +3,7 @@ package decide_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/operator/internal/decide"
 )
@@ -34,7 +35,8 @@ func (w *world) judge(a decide.Action) {
 	switch a.Kind {
 	case decide.DeletePod:
 		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member
-		if c := w.claims[a.Member]; c != nil && c.Leaving && w.voters[a.Member] && w.disk[a.Member] && !w.quorum() && !uncompared {
+		c := w.claims[a.Member]
+		if c != nil && c.Leaving && w.disk[a.Member] && (w.leftOut[a.Member] || w.voters[a.Member] && !w.quorum()) && !uncompared {
 			breaks("a pod is deleted with which the data of a voter go")
 		}
 		command := w.pods[w.survivor()+"-recover"]
@@ -67,6 +69,10 @@ func (w *world) judge(a decide.Action) {
 		if len(a.Names) > 0 && w.kept.Founded {
 			breaks("a pod founds a second cluster")
 		}
+		w.startsApart(a, breaks)
+		if w.claims[a.Member].Removed && !w.quorum() {
+			breaks("a member is started that was removed")
+		}
 	case decide.DeleteClaim:
 		if w.voters[a.Member] || w.learners[a.Member] {
 			breaks("the claim of a member is deleted")
@@ -75,12 +81,31 @@ func (w *world) judge(a decide.Action) {
 			breaks("a claim is deleted that may hold what the survivor of a recovery lacks")
 		}
 	case decide.EndRecovery, decide.RecoverFails:
+		if w.ran && w.disk[a.Member] && strings.Contains(a.Why, "nothing was recovered") && !w.meddled {
+			breaks("the survivor was recovered")
+		}
 		w.ends(a, breaks)
 	case decide.Recover, decide.StopMembers, decide.RunRecovery:
 		if w.quorum() {
 			breaks("a cluster with a quorum is recovered")
 		}
 		w.compares(a, breaks)
+	}
+}
+
+// startsApart judges that no member is started which a command has left out while its survivor may come back, and no survivor
+// beside a quorum that the command did not see: the writes of either would be lost.
+func (w *world) startsApart(a decide.Action, breaks func(string, ...any)) {
+	if w.other == nil || !w.ran || !w.other.voters[a.Member] || w.voters[a.Member] && !w.quorum() {
+		return
+	}
+	if w.quorum() && len(w.other.voters) == 1 {
+		breaks("the survivor of a recovery is started beside a quorum")
+	}
+	for name := range w.voters {
+		if c := w.claims[name]; len(w.voters) == 1 && w.epoch.Number > w.other.epoch.Number && c != nil && !c.Leaving && w.disk[name] {
+			breaks("a member is started that the recovery of %s has left out", name)
+		}
 	}
 }
 
@@ -166,7 +191,7 @@ func (w *world) report() {
 	}
 	for name, c := range w.claims { // a note of what the leader named, on each claim
 		if w.voters[name] || w.learners[name] {
-			c.Epoch = o.Cluster.Epoch
+			c.Epoch, c.Removed = o.Cluster.Epoch, false
 		}
 	}
 }
@@ -196,7 +221,7 @@ func (w *world) act(a decide.Action) {
 		w.claims[a.Member].Used = true
 		w.pods[a.Member] = &decide.Pod{Member: a.Member, Template: w.want.Template, Founding: len(a.Names) > 0, Life: w.life()}
 		if w.quorum() {
-			w.claims[a.Member].Epoch = w.epoch()
+			w.claims[a.Member].Epoch = w.epoch
 		}
 		w.node[a.Member] = w.rand.IntN(len(w.lost))
 	case decide.DeletePod:
@@ -220,7 +245,7 @@ func (w *world) act(a decide.Action) {
 		w.claims[a.Member].Cordon = a.Kind == decide.Cordon
 		w.cordoned[w.name(a.ID)] = a.Kind == decide.Cordon
 	case decide.Recover:
-		w.kept.Recovery = a.Recovery
+		w.kept.Recovery, w.ran = a.Recovery, false
 	case decide.StopMembers:
 		stopping := *w.kept.Recovery
 		stopping.Stopping = true
@@ -235,14 +260,38 @@ func (w *world) act(a decide.Action) {
 		w.pods[a.Member+"-recover"] = &decide.Pod{Member: a.Member, Recovers: true, Template: w.want.Template,
 			Compares: len(a.Recovery.Compare) > 0, Homeless: w.rand.IntN(2) == 0}
 		w.node[a.Member+"-recover"] = w.node[a.Member]
-		w.runs = *a.Recovery
+		w.runs, w.claims[a.Member].Leaves = *a.Recovery, a.Recovery.Leaves
+		delete(w.begun, a.Member+"-recover")
 	case decide.EndRecovery:
-		w.pods[a.Member+"-recover"].Leaving = true
+		p := w.pods[a.Member+"-recover"]
+		p.Leaving = true
+		if c := w.claims[a.Member]; c != nil && p.Homeless { // no node takes it any more
+			c.Leaves = nil
+		}
 	case decide.Recovered:
-		done := *w.kept.Recovery
-		done.Done = true
-		w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
+		if r := w.kept.Recovery; r == nil || r.Survivor != a.Member {
+			w.kept.Recovery = &decide.Recovery{Survivor: a.Member, Leaves: a.Names, Done: true}
+		} else {
+			done := *r
+			done.Done, done.Failed = true, ""
+			w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
+		}
 		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
+		w.claims[a.Member].Leaves, w.claims[a.Member].Epoch = nil, w.epoch
+	case decide.NoteRemoved:
+		if w.voters[a.Member] || w.learners[a.Member] {
+			w.fault = "a member is noted as removed: " + a.String()
+		}
+		w.claims[a.Member].Removed = true
+	case decide.Unchanged:
+		w.claims[a.Member].Leaves = nil
+	case decide.LeaveOut:
+		if r := w.kept.Recovery; r != nil && r.Survivor == a.Member && !r.Done {
+			failed := *r
+			failed.Failed = a.Why
+			w.kept.Recovery, w.kept.VoidConsent = &failed, &failed.Accepted
+		}
+		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut = nil, true
 	}
 }
 

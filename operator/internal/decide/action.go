@@ -14,6 +14,7 @@ const (
 	Found        Kind = "Found"        // remember Names as founders
 	Founded      Kind = "Founded"      // remember that the cluster exists
 	CreateClaim  Kind = "CreateClaim"  // of Member, with Serial, in Zone
+	NoteRemoved  Kind = "NoteRemoved"  // note on the claim of Member that it was removed
 	DeleteClaim  Kind = "DeleteClaim"  // of Member
 	ResizeClaim  Kind = "ResizeClaim"  // of Member
 	CreatePod    Kind = "CreatePod"    // of Member; Names: the founders, if it may found the cluster
@@ -28,8 +29,10 @@ const (
 	StopMembers  Kind = "StopMembers"  // remember that members are being stopped for it
 	RunRecovery  Kind = "RunRecovery"  // make the pod that runs `quorate recover` on the claim of Member, as Recovery says
 	EndRecovery  Kind = "EndRecovery"  // delete that pod
-	Recovered    Kind = "Recovered"    // remember that it is done
+	Recovered    Kind = "Recovered"    // remember that Member is recovered, without Names
 	RecoverFails Kind = "RecoverFails" // remember why it failed
+	Unchanged    Kind = "Unchanged"    // note that the command changed nothing on the claim of Member
+	LeaveOut     Kind = "LeaveOut"     // note that no process starts on the claim of Member any more
 	VoidConsent  Kind = "VoidConsent"  // remember that Consent counts no more
 )
 
@@ -61,6 +64,13 @@ func (a Action) String() string {
 
 func wait(format string, args ...any) *Action {
 	return &Action{Kind: Wait, Why: fmt.Sprintf(format, args...)}
+}
+
+func after(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
 }
 
 // Pause is how long to wait before the next look: short while something is under way.

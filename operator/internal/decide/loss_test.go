@@ -84,7 +84,8 @@ func TestNext_randomLoss(t *testing.T) {
 				w.saved()
 			}
 			for name := range w.damaged {
-				if strings.Contains(last.Why, "delete the claims, and then the pods") && w.claims[name] != nil {
+				if c := w.claims[name]; c != nil && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
+					strings.Contains(last.Why, "delete its claim, and then its pod") && len(c.Leaves) > 0) {
 					w.claims[name].Leaving = true
 				}
 			}

@@ -27,7 +27,7 @@ func (o *Observed) lostCameBack() string {
 	}
 	for _, l := range o.Kept.Recovery.Lost {
 		p := o.pod(l.Member)
-		gone := p == nil && o.unclaimed(l.Member) || p != nil && (p.NodeLost || p.Homeless)
+		gone := p == nil && o.startsNever(l.Member) || p != nil && (p.NodeLost || p.Homeless)
 		if !gone || o.life(l.Member) != l.Life {
 			return l.Member + ", which was lost, came back"
 		}

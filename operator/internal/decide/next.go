@@ -27,7 +27,7 @@ func next(o *Observed) Action {
 	rules := []func(*Observed) *Action{recovery, founding, restoreProcesses, quorumLoss}
 	if o.Cluster != nil && o.Kept.Founded {
 		rules = []func(*Observed) *Action{recovery, voidConsent, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers,
-			fewer, more, spares, drains, roll, grow, absent, refused}
+			fewer, more, spares, drains, roll, grow, absent, refused, tellDropped}
 	}
 	for _, rule := range rules {
 		if action := rule(o); action != nil {

@@ -211,8 +211,12 @@ func TestNext(t *testing.T) {
 		}, decide.DeletePod, "m1", "spec changed"},
 		{"a former member's pod", func(o *decide.Observed) { o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true}) },
 			decide.DeletePod, "m9", "no member any more"},
-		{"a former member's claim", func(o *decide.Observed) {
+		{"a former member's claim, first", func(o *decide.Observed) {
 			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+		}, decide.NoteRemoved, "m9", "no member any more"},
+		{"a former member's claim", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Removed: true, Epoch: decide.ParseEpoch("0")})
 		}, decide.DeleteClaim, "m9", "no member any more"},
 		{"a claim whose member a recovery by hand left out", func(o *decide.Observed) {
 			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
@@ -233,7 +237,8 @@ func TestNext(t *testing.T) {
 			o.Claims[1].Epoch = decide.ParseEpoch("0")
 		}, decide.CreatePod, "m1", "no pod"},
 		{"a former member's claim is kept", func(o *decide.Observed) {
-			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")}), true
+			o.Claims, o.Want.KeepClaims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Removed: true,
+				Epoch: decide.ParseEpoch("0")}), true
 		}, decide.Wait, "", ""},
 		{"another version that does not start: what its process said", func(o *decide.Observed) {
 			o.Want.Template, o.Pods[0].Template, o.Pods[0].Running, o.Pods[0].Ready = "b", "b", false, false
@@ -242,6 +247,23 @@ func TestNext(t *testing.T) {
 		}, decide.Wait, "", "hear m3; m3: its container quorate ended (exit code 1): the disk is read-only"},
 		{"a version that is refused", func(o *decide.Observed) { o.Want.Refused = "quorate:1.0.0: why" }, decide.Wait, "",
 			"no member gets quorate:1.0.0: why"},
+		{"the pod of one that a recovery left out", func(o *decide.Observed) {
+			o.Kept.Dropped = []string{"m9"}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+			o.Kept.Recovery = &decide.Recovery{Done: true}
+		}, decide.DeletePod, "m9", "left it out"},
+		{"the pod of one that a recovery left out, on a claim that goes with it", func(o *decide.Observed) {
+			o.Kept.Dropped = []string{"m9"}
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Leaving: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+			o.Kept.Recovery = &decide.Recovery{Done: true}
+		}, decide.Wait, "", "m9, which a recovery left out, runs, and its claim was deleted"},
+		{"the pod of one that a recovery by hand left out, on a claim that goes with it", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Leaving: true, Epoch: decide.ParseEpoch("0")})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+			o.Cluster.Epoch, o.Claims[0].Epoch = decide.ParseEpoch("1-a"), decide.ParseEpoch("1-a")
+		}, decide.Wait, "", "m9, which a recovery left out, runs, and its claim was deleted"},
 		{"another version: followers first", func(o *decide.Observed) { o.Want.Template = "b" }, decide.DeletePod, "m3", "spec changed"},
 		{"another version, the leader last", func(o *decide.Observed) {
 			o.Want.Template, o.Pods[0].Template, o.Pods[1].Template = "b", "b", "b"

@@ -20,6 +20,8 @@ type Observed struct {
 	Former []string
 	// Answers are what single members told of themselves while there is no leader.
 	Answers []Answer
+	// Trouble is why members that run tell nothing, and what helps; empty: nobody knows.
+	Trouble string
 }
 
 // Want is how the cluster shall be.
@@ -90,6 +92,13 @@ type Claim struct {
 	Cordon  bool  // the operator cordons the member, since its node is drained
 	Refused bool  // it does not grow
 	Epoch   Epoch // in which a leader named the member last; without a name: none has yet
+	// Leaves are the members that a command of a recovery leaves out which may have run on the claim, since its pod was made,
+	// and of whose end the member's process has not told yet. Nil: there is no such command.
+	Leaves  []string
+	Removed bool // from the cluster, by a job: no process starts there again
+	// LeftOut says that such a command may have begun an epoch there, and a leader of the former one answered first: no process
+	// starts there again.
+	LeftOut bool
 }
 
 // Pod is a pod of a member.
@@ -164,6 +173,7 @@ type Answer struct {
 	Revision int64
 	Voters   []string // of the configuration that it knows
 	Members  []string // the voters and the learners
+	Hearsay  bool     // Voters and Members are not its own words, but those of the leader that answered last
 }
 
 // Quorum of so many voters.
@@ -275,5 +285,13 @@ func Newest(claims []Claim) Epoch {
 // leftOut tells whether a recovery left the member of a claim out. The status may have forgotten it, or there was nobody to
 // remember it: a recovery by hand is none of the operator's.
 func (o *Observed) leftOut(c *Claim) bool {
-	return slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+	return c.LeftOut || slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+}
+
+// dropped tells whether a recovery left the member of a pod out, whose claim was deleted and may have what the survivor lacks.
+// The epoch of the leader may be on no claim yet.
+func (o *Observed) dropped(p *Pod) bool {
+	c := o.claim(p.Member)
+	return c != nil && c.Leaving && !p.Recovers &&
+		(o.leftOut(c) || c.Epoch.Name != "" && c.Epoch.Former(o.Cluster.Epoch))
 }

@@ -38,7 +38,10 @@ func (o *Observed) left() *Loss {
 		return nil
 	}
 	newest := Newest(o.Claims).Number
-	answers := slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool { return a.Epoch < newest })
+	answers := slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool {
+		c := o.claim(a.Member)
+		return a.Epoch < newest || c != nil && c.Removed
+	})
 	if len(answers) == 0 {
 		return nil
 	}
@@ -64,7 +67,7 @@ func (o *Observed) left() *Loss {
 func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	if loss == nil || len(loss.Silent) == 0 {
-		return wait("no leader answers%s", after(". ", o.whyAny(o.members())))
+		return wait("no leader answers%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())))
 	}
 	said := ""
 	if len(loss.Lost) > 0 {
@@ -122,11 +125,16 @@ func (o *Observed) compareLogs(a, b Answer) int {
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.
 func (o *Observed) gone(name string) bool {
-	if o.unclaimed(name) {
+	if o.startsNever(name) {
 		return true
 	}
 	p := o.pod(name)
 	return p != nil && (p.NodeLost || p.Homeless) && p.Stuck >= o.Want.ReplaceAfter
+}
+
+// startsNever tells whether the operator makes no pod for the member any more, whatever happens.
+func (o *Observed) startsNever(name string) bool {
+	return o.unclaimed(name) || o.claim(name).LeftOut || o.claim(name).Removed
 }
 
 // unclaimed tells whether the claim of a member is gone, or goes once no pod uses it.
@@ -217,12 +225,25 @@ func voidConsent(o *Observed) *Action {
 		Why: fmt.Sprintf("a leader answers, and spec.recovery.acceptLossAfter %d counts for no later loss", consent.Revision)}
 }
 
-// leaveDropped stops pods of members that a recovery left out, should they come back.
+// leaveDropped stops pods of members that a recovery left out, should they come back, but on claims that go with them.
 func leaveDropped(o *Observed) *Action {
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if !p.Leaving && slices.Contains(o.Kept.Dropped, p.Member) && (o.Cluster == nil || !o.Cluster.named(p.Member)) {
+		if !p.Leaving && !o.leaves(p.Member) && slices.Contains(o.Kept.Dropped, p.Member) &&
+			(o.Cluster == nil || !o.Cluster.named(p.Member)) {
 			return &Action{Kind: DeletePod, Member: p.Member, Why: "a recovery left it out"}
+		}
+	}
+	return nil
+}
+
+// tellDropped names those pods.
+func tellDropped(o *Observed) *Action {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; o.dropped(p) && !o.Cluster.named(p.Member) && !p.Leaving {
+			return wait("%s, which a recovery left out, runs, and its claim was deleted: writes that it may hold alone go "+
+				"once its pod stops. Let its volume stay (persistentVolumeReclaimPolicy: Retain), or save what it has, before "+
+				"you delete the pod", p.Member)
 		}
 	}
 	return nil

@@ -14,15 +14,20 @@ func recovery(o *Observed) *Action {
 	if i := slices.IndexFunc(o.Pods, func(p Pod) bool { return p.Recovers }); i >= 0 {
 		command = &o.Pods[i]
 	}
-	switch {
-	case (r == nil || r.Done || r.Failed != "") && command != nil:
+	runs := r != nil && !r.Done && r.Failed == ""
+	switch c := o.tried(); {
+	case command != nil && runs && command.Member == r.Survivor:
+		return commandRuns(o, command)
+	case command != nil && command.Started && !command.Ended && !command.Leaving && !o.stranded(command):
+		return wait("the pod %s recovers %s, which the status does not know", command.Name, command.Member)
+	case command != nil:
 		return o.endCommand(command, "the recovery has ended")
+	case c != nil:
+		return o.survivorTells(c)
 	case r != nil && r.Done:
 		return leaveDropped(o)
-	case r == nil || r.Failed != "":
+	case !runs:
 		return nil
-	case command != nil:
-		return commandRuns(o, command)
 	}
 	if why := o.recoveryIsOff(); why != "" {
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: why + ": nothing was recovered"}
@@ -91,6 +96,15 @@ func (o *Observed) recoveryIsOff() string {
 	case p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter:
 		return "the node of " + r.Survivor + " is lost, too"
 	}
+	var lost []string // of which nobody knows whether their processes have ended
+	for _, name := range r.Compare {
+		if p := o.pod(name); p != nil && p.NodeLost && p.Stuck >= o.Want.ReplaceAfter && !o.Want.Uncompared {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Sprintf("the nodes of %v, which would be compared, are lost, too", lost)
+	}
 	return o.lostCameBack()
 }
 
@@ -122,22 +136,21 @@ func lossOnceMore(o *Observed) *Action {
 	return &Action{Kind: StopMembers, Member: r.Survivor, Why: "the loss is the one that was accepted"}
 }
 
-// commandRuns waits for the end of the command. One whose container was not started has not run, and may be taken back. That
-// the recovery failed is remembered once its pod is gone: until then a node may start it.
+// commandRuns waits for the end of the command. One whose container was not started, as far as anybody has told, may be taken
+// back. Whatever its pod tells, the survivor tells afterwards what the command did.
 func commandRuns(o *Observed, p *Pod) *Action {
 	r := o.Kept.Recovery
-	switch {
-	case p.Ended && p.Succeeded:
-		return &Action{Kind: Recovered, Member: r.Survivor, Names: r.Leaves, Why: "the survivor was recovered"}
-	case p.Ended:
-		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: p.Said}
+	if p.Ended && !p.Succeeded {
+		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "the command failed: " + p.Said}
 	}
-	if p.Started { // the others are left out, or will be: none shall serve clients should it come back
+	if p.Started && !p.Leaving { // the others are left out, or will be: none shall serve clients should it come back
 		if action := o.stopLost(r); action != nil {
 			return action
 		}
 	}
 	switch {
+	case p.Ended && !p.Leaving:
+		return o.endCommand(p, "it ended well")
 	case p.Leaving, o.stranded(p):
 		return o.endCommand(p, "")
 	case p.Started:

@@ -119,6 +119,14 @@ func TestNext_quorumLoss(t *testing.T) {
 			consent(70)(o)
 			o.Pods[0].Stuck = time.Second
 		}, decide.Wait, "no leader"},
+		{"a member that was removed long ago, and whose claim is kept", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m0", Used: true, Removed: true})
+		}, decide.Wait, "The best survivor is m1, at revision 70"},
+		{"a member that was removed answers with more", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m0", Used: true, Removed: true})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m0", Running: true, Template: "a"})
+			o.Answers = append(o.Answers, decide.Answer{Member: "m0", Index: 99, Revision: 1000, Voters: []string{"m0", "m1", "m2"}})
+		}, decide.Wait, "The best survivor is m1, at revision 70"},
 		{"a leader is there", func(o *decide.Observed) {
 			consent(70)(o)
 			o.Cluster = three().Cluster
@@ -176,6 +184,15 @@ func TestNext_recoveryOff(t *testing.T) {
 	deleted := func(claim int) func(o *decide.Observed) {
 		return func(o *decide.Observed) { o.Claims[claim].Leaving = true }
 	}
+	ran := func(o *decide.Observed) {
+		o.Claims[2].Leaves = []string{"m2", "m3", "m4", "m5"}
+		if i := slices.IndexFunc(o.Pods, func(p decide.Pod) bool { return p.Member == "m1" }); i >= 0 {
+			o.Pods = slices.Delete(o.Pods, i, i+1)
+		}
+	}
+	starts := func(o *decide.Observed) {
+		o.Pods = append(o.Pods, decide.Pod{Member: "m1", Template: "a", Running: true, Started: true})
+	}
 	homeless := command(decide.Pod{Homeless: true, Stuck: time.Minute})
 	waits := command(decide.Pod{Waits: "ImagePullBackOff"})
 	runs := command(decide.Pod{Running: true, Started: true})
@@ -232,6 +249,12 @@ func TestNext_recoveryOff(t *testing.T) {
 			o.Pods[2].NodeLost, o.Pods[2].Stuck = true, time.Minute
 		}), decide.RecoverFails, "the node of m1 is lost, too"},
 		{"members stop, and the cluster is paused", both(stopping, paused), decide.RecoverFails, "spec.paused is set"},
+		{"members stop, and the node of another survivor is lost", both(stopped, func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true, Stuck: time.Minute})
+		}), decide.RecoverFails, "the nodes of [m4], which would be compared, are lost, too"},
+		{"members stop, and the node of another survivor is lost, which need not be compared", both(stopped, uncompared, func(o *decide.Observed) {
+			o.Pods = append(o.Pods, decide.Pod{Member: "m4", NodeLost: true, Leaving: true, Stuck: time.Minute})
+		}), decide.RunRecovery, "accepts the loss"},
 		{"all are stopped, and the consent was taken out", both(stopped, noConsent), decide.RecoverFails, "no longer the consent"},
 		{"all are stopped but on lost nodes", stopped, decide.RunRecovery, "accepts the loss"},
 		{"another survivor's process may live on a lost node", func(o *decide.Observed) {
@@ -278,6 +301,29 @@ func TestNext_recoveryOff(t *testing.T) {
 		}, decide.Recovered, "m1"},
 		{"the command does not start, and the spec changed", both(waits, func(o *decide.Observed) { o.Want.Template = "b" }),
 			decide.EndRecovery, "the spec changed"},
+		{"the command runs, and ends as it was called off", both(command(decide.Pod{Started: true, Leaving: true}), back), decide.Wait,
+			"the pod of the recovery ends"},
+		{"the command ended well", command(decide.Pod{Started: true, Ended: true, Succeeded: true}), decide.DeletePod,
+			"the command that leaves it out was started"},
+		{"the command's pod is gone, and nobody told how it ended", both(stopped, ran), decide.CreatePod, "it tells whether it was recovered"},
+		{"the survivor starts to tell", both(stopped, ran, starts), decide.Wait, "until then no other member starts"},
+		{"the survivor was recovered, and leads", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			o.Cluster.Members = slices.DeleteFunc(o.Cluster.Members, func(m decide.Member) bool { return m.Name != "m1" })
+		}), decide.Recovered, "without those that were left out"},
+		{"the survivor is of the epoch of before", both(ran, starts), decide.Unchanged, "as it was before the command"},
+		{"the survivor is of a later epoch, and does not lead yet", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Epoch = 1 }),
+			decide.Wait, "before it answers"},
+		{"the survivor tells no epoch, and nobody can log in", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Hearsay = true }),
+			decide.Wait, "kubectl annotate pvc m1 quorate.io/leaves-"},
+		{"the survivor follows a leader with those that were left out", both(stopped, ran, starts, leads), decide.Unchanged, "m1"},
+		{"others lead before the survivor has started", both(stopped, ran, leads), decide.LeaveOut, "a leader answers without it"},
+		{"others lead, and the survivor's process is silent", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			for i := range o.Cluster.Members {
+				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
+			}
+		}), decide.Wait, "before it answers"},
+		{"nobody told how the command ended, and the survivor's claim was deleted", both(stopped, ran, deleted(2)), decide.Wait,
+			"its claim was deleted"},
 		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {
 			both(runs, deleted(2))(o)
 			o.Kept.Recovery.Done, o.Pods[2].Ended = true, true

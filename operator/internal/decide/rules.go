@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
 		}
 	}
-	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", o.whyAny(o.Kept.Founders)))
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", cmp.Or(o.Trouble, o.whyAny(o.Kept.Founders))))
 }
 
 // refused waits while the spec has an image that members must not get.
@@ -99,10 +100,11 @@ func restoreProcesses(o *Observed) *Action {
 	return nil
 }
 
-// belongs tells whether a process may run on a claim: while nobody knows the members, on each that had one before.
+// belongs tells whether a process may run on a claim: while nobody knows the members, on each that had one before, and was not
+// removed as far as anybody knew.
 func (o *Observed) belongs(c *Claim) bool {
 	if o.Cluster == nil {
-		return c.Used
+		return c.Used && !c.Removed
 	}
 	return o.Cluster.named(c.Member)
 }
@@ -159,23 +161,34 @@ func jobs(o *Observed) *Action {
 	return nil
 }
 
-// leavers deletes pods and claims of members that were removed.
+// leavers deletes pods and claims of members that were removed, and notes that on claims first: while no leader answers the
+// members are not known, and none that was removed shall start, or be taken for a survivor.
 func leavers(o *Observed) *Action {
+	for i := range o.Claims {
+		if c := &o.Claims[i]; !c.Removed && o.removed(c) {
+			return &Action{Kind: NoteRemoved, Member: c.Member, Why: "it is no member any more"}
+		}
+	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if !p.Recovers && !p.Leaving && !o.Cluster.named(p.Member) && !slices.Contains(o.Kept.Dropped, p.Member) {
+		if !p.Recovers && !p.Leaving && !o.dropped(p) && !o.Cluster.named(p.Member) &&
+			!slices.Contains(o.Kept.Dropped, p.Member) {
 			return &Action{Kind: DeletePod, Member: p.Member, Why: "it is no member any more"}
 		}
 	}
 	for i := range o.Claims {
 		c := &o.Claims[i]
-		removed := c.Epoch.Name != "" && c.Epoch == o.Cluster.Epoch // by a job: a recovery would have begun another epoch
-		if c.Used && !c.Leaving && removed && !o.Cluster.named(c.Member) && !slices.Contains(o.Kept.Dropped, c.Member) &&
-			!o.Want.KeepClaims && o.pod(c.Member) == nil {
+		if !c.Leaving && o.removed(c) && !o.Want.KeepClaims && o.pod(c.Member) == nil {
 			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "it is no member any more"}
 		}
 	}
 	return nil
+}
+
+// removed tells whether the member of a claim was removed by a job: a recovery would have begun another epoch.
+func (o *Observed) removed(c *Claim) bool {
+	return c.Used && c.Epoch.Name != "" && c.Epoch == o.Cluster.Epoch && !o.Cluster.named(c.Member) &&
+		!slices.Contains(o.Kept.Dropped, c.Member) && !c.LeftOut
 }
 
 // lost says why a member will not come back by itself; empty: it may.
@@ -184,6 +197,8 @@ func (o *Observed) lost(m *Member) string {
 	switch {
 	case c == nil:
 		return "its claim is gone"
+	case c.LeftOut:
+		return "a recovery may have begun another epoch on its claim"
 	case c.Leaving:
 		return "its claim was deleted"
 	case m.DiskLost:

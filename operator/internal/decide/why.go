@@ -49,10 +49,3 @@ func (c *Cluster) names() (all []string) {
 	}
 	return all
 }
-
-func after(mark, text string) string {
-	if text == "" {
-		return ""
-	}
-	return mark + text
-}

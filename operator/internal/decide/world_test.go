@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -22,26 +23,44 @@ type world struct {
 	drain  [4]bool
 	disk   map[string]bool // the claim has the member's data
 	// The cluster, as its log has it: it exists as long as a quorum of the voters has disks.
-	voters, learners map[string]bool
-	ids              map[string]uint64
-	cordoned         map[string]bool
-	job              *job
-	nextID           uint64
-	revision         int64
-	names            map[string]bool // that were ever used by a claim
-	broken           string          // a template with which no process starts
-	fault            string          // a law that was broken
+	line
+	other    *line // which a recovery ended, or began apart: it may have a quorum, too
+	ids      map[string]uint64
+	nextID   uint64
+	revision int64
+	names    map[string]bool // that were ever used by a claim
+	broken   string          // a template with which no process starts
+	fault    string          // a law that was broken
 
 	recoveries int              // without a majority
+	begun      map[string]bool  // pods of commands whose containers were started, whatever anybody was told
+	ran        bool             // the command of the recovery that the status has, or had last, changed the survivor
 	leftOut    map[string]bool  // by a recovery: each disk may have what the survivor lacks
 	has        map[string]int64 // up to which revision a disk has all writes
 	acked      map[string]int64 // up to which revision writes were acknowledged when a loss was reported first
 	runs       decide.Recovery  // that the command was started for
 	survivors  []string         // that answered when members began to be stopped
 	lives      int
-	meddled    bool            // an old status was put back
-	slow       bool            // pods that were deleted go after a while
-	damaged    map[string]bool // disks on which the process ends each time it starts
+	meddled    bool              // an old status was put back
+	slow       bool              // pods that were deleted go after a while
+	damaged    map[string]bool   // disks on which the process ends each time it starts
+	lived      map[string]uint64 // the number of the epoch of a disk
+}
+
+// line is a cluster with its epoch.
+type line struct {
+	epoch            decide.Epoch
+	voters, learners map[string]bool
+	cordoned         map[string]bool
+	job              *job
+}
+
+func newLine(epoch decide.Epoch, voters ...string) line {
+	l := line{epoch: epoch, voters: map[string]bool{}, learners: map[string]bool{}, cordoned: map[string]bool{}}
+	for _, name := range voters {
+		l.voters[name] = true
+	}
+	return l
 }
 
 type job struct {
@@ -56,8 +75,8 @@ func newWorld(seed uint64, members int) *world {
 	return &world{rand: rand.New(rand.NewPCG(seed, 1)), want: decide.Want{Prefix: "c-", Members: members, Template: "a",
 		Bytes: 1,
 		Zones: []string{"x", "y", "z"}, ReplaceAfter: 30 * time.Second}, claims: map[string]*decide.Claim{},
-		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, voters: map[string]bool{},
-		learners: map[string]bool{}, ids: map[string]uint64{}, cordoned: map[string]bool{}, names: map[string]bool{},
+		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, line: newLine(decide.ParseEpoch("0")),
+		ids: map[string]uint64{}, names: map[string]bool{}, begun: map[string]bool{}, lived: map[string]uint64{},
 		leftOut: map[string]bool{}, has: map[string]int64{}, damaged: map[string]bool{}, acked: map[string]int64{}}
 }
 
@@ -67,9 +86,14 @@ func (w *world) up(name string) bool {
 	return p != nil && p.Running && !p.Recovers && w.disk[name] && !w.damaged[name] && !w.lost[w.node[name]]
 }
 
-func (w *world) working() (n int) {
-	for name := range w.voters {
-		if w.up(name) {
+// on tells whether the member is up, and its data are of the line.
+func (w *world) on(l *line, name string) bool { return w.up(name) && w.lived[name] == l.epoch.Number }
+
+func (w *world) working() int { return w.workingOf(&w.line) }
+
+func (w *world) workingOf(l *line) (n int) {
+	for name := range l.voters {
+		if w.on(l, name) {
 			n++
 		}
 	}
@@ -86,9 +110,33 @@ func (w *world) life() string {
 	return strconv.Itoa(w.lives)
 }
 
-// epoch is that of the cluster.
-func (w *world) epoch() decide.Epoch {
-	return decide.ParseEpoch(strconv.Itoa(w.recoveries))
+// turn lets the other line be the cluster, if it has a quorum and the first has none, or is older, and claims do not tell that it
+// counts no more: so does the operator take it.
+func (w *world) turn() {
+	var claims []decide.Claim
+	for _, c := range w.claims {
+		claims = append(claims, *c)
+	}
+	if w.other == nil || w.other.epoch.Former(decide.Newest(claims)) || w.workingOf(w.other) < decide.Quorum(len(w.other.voters)) ||
+		w.quorum() && w.epoch.Number > w.other.epoch.Number {
+		return
+	}
+	former := w.line
+	w.line, w.other = *w.other, &former
+	w.drop()
+}
+
+// drop notes whose disks may have what the cluster lacks, since they are of the other line.
+func (w *world) drop() {
+	for name := range w.other.voters {
+		w.leftOut[name] = w.disk[name]
+	}
+	for name := range w.other.learners {
+		w.leftOut[name] = w.disk[name]
+	}
+	for name := range w.voters {
+		delete(w.leftOut, name)
+	}
 }
 
 // lose lets nodes be lost or well, and notes that processes on them may have run meanwhile.
@@ -103,13 +151,11 @@ func (w *world) lose(lost [4]bool) {
 
 // recovered is what the command does to the survivor's data, by the operator or by hand.
 func (w *world) recovered(survivor string) {
-	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
-		if w.leftOut[name] = name != survivor && w.disk[name]; !w.disk[name] {
-			delete(w.ids, name) // it never was there
-		}
-	}
-	w.recoveries++
-	w.voters, w.learners, w.job, w.cordoned = map[string]bool{survivor: true}, map[string]bool{}, nil, map[string]bool{}
+	w.recoveries, w.ran = w.recoveries+1, false
+	former := w.line
+	w.line = newLine(decide.ParseEpoch(fmt.Sprintf("%d-%d", w.lived[survivor]+1, w.recoveries)), survivor)
+	w.other, w.lived[survivor] = &former, w.epoch.Number
+	w.drop()
 }
 
 func sorted[V any](m map[string]V) []string {
@@ -134,28 +180,28 @@ func (w *world) observe() *decide.Observed {
 		p.Stuck = 10 * time.Minute
 		o.Pods = append(o.Pods, p)
 	}
-	if !w.quorum() {
+	if w.turn(); !w.quorum() {
 		for _, name := range sorted(w.claims) {
 			if w.up(name) && w.ids[name] != 0 {
-				epoch := uint64(w.recoveries)
-				if w.leftOut[name] {
-					epoch--
+				epoch, of := w.lived[name], &w.line
+				if w.other != nil && w.other.voters[name] && w.other.epoch.Number == epoch {
+					of = w.other
 				}
 				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: epoch, Term: 1, Index: w.has[name], Revision: w.has[name],
-					Voters: sorted(w.voters), Members: append(sorted(w.voters), sorted(w.learners)...)})
+					Voters: sorted(of.voters), Members: append(sorted(of.voters), sorted(of.learners)...)})
 			}
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{Epoch: w.epoch()}
+	o.Cluster = &decide.Cluster{Epoch: w.epoch}
 	leader := ""
 	for _, name := range sorted(w.voters) {
-		if w.up(name) && (leader == "" || w.cordoned[leader]) {
+		if w.on(&w.line, name) && (leader == "" || w.cordoned[leader]) {
 			leader = name
 		}
 	}
 	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
-		up := w.up(name)
+		up := w.on(&w.line, name)
 		m := decide.Member{ID: w.ids[name], Name: name, Voter: w.voters[name], Joining: w.learners[name], Started: w.disk[name],
 			Active: up, CaughtUp: up, Leader: name == leader, DiskLost: w.damaged[name], Cordoned: w.cordoned[name], Silent: time.Minute}
 		o.Cluster.Members = append(o.Cluster.Members, m)
@@ -200,7 +246,7 @@ func (w *world) advance() {
 			}
 			p.Running, p.Life = true, w.life()
 			if w.ids[name] != 0 && w.learners[name] {
-				w.disk[name] = true
+				w.disk[name], w.lived[name] = true, w.epoch.Number
 			}
 		}
 	}
@@ -212,6 +258,7 @@ func (w *world) advance() {
 		}
 	}
 	w.found()
+	w.turn()
 	w.work()
 	if !w.quorum() {
 		return
@@ -219,7 +266,7 @@ func (w *world) advance() {
 	w.revision++
 	for _, names := range []map[string]bool{w.voters, w.learners} {
 		for name := range names {
-			if w.up(name) {
+			if w.on(&w.line, name) {
 				w.has[name] = w.revision
 			}
 		}
@@ -227,34 +274,61 @@ func (w *world) advance() {
 }
 
 // command is `quorate recover` on a survivor's claim, once a node has taken its pod and started it. It refuses a log that does not
-// end where the consent saw it.
+// end where the consent saw it. The status of the pod lags behind: of one that is deleted nobody may ever hear that it was started, and
+// one that was killed may have done everything.
 func (w *world) command(name string, p *decide.Pod) {
 	c := w.claims[p.Member]
 	switch {
-	case !p.Homeless && w.lost[w.node[name]]:
-		return
-	case p.Leaving:
+	case p.Ended && p.Leaving || p.Leaving && p.Homeless:
 		delete(w.pods, name)
+		return
+	case !p.Homeless && w.lost[w.node[name]]:
+		if w.begun[name] && !p.Ended && c != nil && w.rand.IntN(4) == 0 { // the node runs on, and is not heard
+			w.execute(p)
+		}
 		return
 	case p.Homeless:
 		p.Homeless = p.Compares || w.rand.IntN(2) == 0
 		return
-	case p.Ended || c == nil || c.Leaving && !p.Started || p.Template == w.broken:
+	case !p.Leaving && (p.Ended || c == nil || c.Leaving && !w.begun[name] || p.Template == w.broken):
 		return
-	case !p.Started:
-		p.Started = w.rand.IntN(3) == 0
+	case !w.begun[name] && p.Template != w.broken && w.rand.IntN(3) == 0:
+		w.begun[name] = true
+		p.Started = w.rand.IntN(2) == 0 // else it is told later
+		return
+	case p.Leaving:
+		if w.begun[name] && w.rand.IntN(2) == 0 {
+			w.execute(p)
+		}
+		delete(w.pods, name)
+		return
+	case !w.begun[name]:
 		return
 	}
-	p.Ended = true
-	if w.has[p.Member] != w.runs.Index || !w.disk[p.Member] {
-		p.Said = "the log ends elsewhere"
-		return
+	p.Started, p.Ended = true, true
+	p.Succeeded = w.execute(p)
+	if p.Said = "the log ends elsewhere"; p.Succeeded && w.rand.IntN(4) == 0 {
+		p.Succeeded, p.Said = false, "killed"
 	}
-	p.Succeeded = true
-	if len(w.voters) == 1 && w.voters[p.Member] { // it was recovered already
-		return
+}
+
+// execute runs the command, and tells whether it ended well.
+func (w *world) execute(p *decide.Pod) bool {
+	for _, l := range []*line{&w.line, w.other} {
+		if l != nil && len(l.voters) == 1 && l.voters[p.Member] && w.lived[p.Member] == l.epoch.Number { // it was recovered already
+			return true
+		}
+	}
+	if l := w.other; l != nil && l.voters[p.Member] && w.lived[p.Member] == l.epoch.Number && !w.voters[p.Member] && !w.quorum() {
+		former := w.line // it was recovered by hand, and nobody has noted that
+		w.line, w.other = *l, &former
+	}
+	if w.has[p.Member] != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
+		return false
 	}
 	w.recovered(p.Member)
+	w.ran = true
+	return true
 }
 
 // found begins the cluster once all founders run.
@@ -272,10 +346,10 @@ func (w *world) found() {
 	if len(w.ids) > 0 && len(w.disk) > 0 {
 		w.fault = "a second cluster was founded"
 	}
-	w.voters, w.learners, w.job = map[string]bool{}, map[string]bool{}, nil // nothing is left of a former one, nor of the status
+	w.line, w.other = newLine(decide.ParseEpoch(strconv.Itoa(w.recoveries))), nil // nothing is left of a former one, nor of the status
 	for _, name := range founders {
 		w.nextID++
-		w.voters[name], w.ids[name], w.disk[name] = true, w.nextID, true
+		w.voters[name], w.ids[name], w.disk[name], w.lived[name] = true, w.nextID, true, w.epoch.Number
 	}
 }
 
@@ -294,7 +368,7 @@ func (w *world) work() {
 	case j.cancel:
 		delete(w.learners, j.add)
 		w.job = nil
-	case j.add != "" && !w.up(j.add):
+	case j.add != "" && !w.on(&w.line, j.add):
 		if j.started > 60 {
 			j.cancel = true
 		}
@@ -310,7 +384,7 @@ func (w *world) work() {
 	}
 	working := 0
 	for name := range voters {
-		if w.up(name) {
+		if w.on(&w.line, name) {
 			working++
 		}
 	}

@@ -10,14 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
@@ -50,6 +46,7 @@ type Group struct {
 	seats []Seat
 	conns []*grpc.ClientConn
 	login *login
+	first int // the member that any asks first: it answered last
 }
 
 // Open makes connections to the seats. It waits for none.
@@ -82,83 +79,6 @@ func (g *Group) Close() {
 	}
 }
 
-// loginAlone is for how long one member is asked for a login while questions to the others wait for it. One whose machine is
-// off answers nothing, and these then log in themselves.
-const loginAlone = 500 * time.Millisecond
-
-// login gets root's token, once a group if members answer: they share it.
-type login struct {
-	passwords []string
-	turn      chan struct{} // whoever fills it asks for a login
-	had       chan struct{} // closed once there is a token
-
-	sync.Mutex
-	took  string // the password that counts; empty: nobody has logged in
-	token string
-}
-
-func newLogin(passwords []string) *login {
-	return &login{passwords: passwords, turn: make(chan struct{}, 1), had: make(chan struct{})}
-}
-
-// with adds the token to what a member is asked.
-func (l *login) with(ctx context.Context, conn *grpc.ClientConn) (context.Context, error) {
-	if len(l.passwords) == 0 {
-		return ctx, nil
-	}
-	patient := time.NewTimer(loginAlone)
-	defer patient.Stop()
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-l.had:
-	case <-patient.C:
-	case <-ctx.Done():
-		return ctx, fmt.Errorf("log in as root: %w", ctx.Err())
-	}
-	l.Lock()
-	token := l.token
-	l.Unlock()
-	if token == "" {
-		var err error
-		if token, err = l.ask(ctx, conn); err != nil || token == "" {
-			return ctx, err
-		}
-	}
-	return metadata.AppendToOutgoingContext(ctx, "token", token), nil
-}
-
-// ask logs in at a member, and keeps the token. It returns none if the member knows of no users.
-func (l *login) ask(ctx context.Context, conn *grpc.ClientConn) (string, error) {
-	for i, password := range l.passwords {
-		answer, err := etcdserverpb.NewAuthClient(conn).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: root,
-			Password: password})
-		switch {
-		case isNotEnabled(err):
-			return "", nil
-		case is(err, rpctypes.ErrGRPCAuthFailed) && i+1 < len(l.passwords):
-			continue
-		case err != nil:
-			return "", fmt.Errorf("log in as root: %w", err)
-		}
-		l.Lock()
-		defer l.Unlock()
-		if l.took == "" { // a token may be empty: nobody is believed
-			l.token, l.took = answer.Token, password
-			close(l.had)
-		}
-		return answer.Token, nil
-	}
-	return "", nil
-}
-
-// counts is the password that a login was had with; empty: none, since there are no users yet.
-func (l *login) counts() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.took
-}
-
 // each asks all members at once, and returns what they answered in the order of the seats, with the errors of the others.
 func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.ClientConn) (T, error)) ([]T, []int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -170,6 +90,9 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 			with, err := g.login.with(ctx, conn)
 			if err == nil {
 				got[i], err = ask(with, conn)
+			}
+			if is(err, rpctypes.ErrGRPCUserEmpty) { // the operator has no password
+				err = fmt.Errorf("%w (%w)", err, errRefused)
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", g.seats[i].Member, err)
@@ -189,14 +112,16 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 // any asks one member after the other until one answers.
 func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	var errs []error
-	for i, conn := range g.conns {
+	for k := range g.conns {
+		i := (g.first + k) % len(g.conns)
 		asking, cancel := context.WithTimeout(ctx, patience)
-		with, err := g.login.with(asking, conn)
+		with, err := g.login.with(asking, g.conns[i])
 		if err == nil {
-			err = ask(with, conn)
+			err = ask(with, g.conns[i])
 		}
 		cancel()
 		if err == nil {
+			g.first = i
 			return nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", g.seats[i].Member, err))
@@ -205,9 +130,4 @@ func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientC
 		return errors.New("no member has an address yet")
 	}
 	return errors.Join(errs...)
-}
-
-func isNotEnabled(err error) bool {
-	return status.Code(err) == codes.FailedPrecondition &&
-		status.Convert(err).Message() == "etcdserver: authentication is not enabled"
 }

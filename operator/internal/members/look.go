@@ -33,6 +33,8 @@ type View struct {
 	Answers []decide.Answer
 	// Err is why members did not answer; some may have.
 	Err error
+	// Refused says that a member does not let root in by any password that is known, or by none.
+	Refused bool
 }
 
 // Look asks the members of the cluster with an id; 0: it is not known yet. Leaders of an epoch that is older than the newest
@@ -46,11 +48,12 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	v.Err = err
 	var best int
 	if best, err = bestOf(g.seats, described, answered, cluster, newest); best < 0 {
-		v.Err = errors.Join(v.Err, err)
+		v.Refused, v.Err = errors.Is(v.Err, errRefused), errors.Join(v.Err, err)
 		v.Answers = g.answers(ctx, cluster)
 		return v
 	}
 	conn := g.conns[best]
+	g.first = best
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	asking, err = g.login.with(asking, conn)
@@ -64,15 +67,19 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		return v
 	}
 	for _, job := range jobs.GetJobs() {
-		if job.GetState() == "queued" || job.GetState() == "running" {
+		switch job.GetState() {
+		case "done", "failed", "cancelled":
+		default: // also a state that this build does not know
 			v.Jobs = append(v.Jobs, job)
 		}
 	}
 	v.Described = described[best]
 	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
-		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs,
-			Sentence: "the doctor could not be asked: " + err.Error(), Cure: "quorate doctor"}}
+		said := "the doctor could not be asked: " + err.Error()
+		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: said,
+			Cure: "quorate doctor"}}
+		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
 	collected = doctor.Trimmed(collected)

@@ -2,7 +2,6 @@ package members
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -31,8 +30,6 @@ type Permission struct {
 	Prefix      string
 	Read, Write bool
 }
-
-const root = "root"
 
 // Users adds users and roles, sets passwords and permissions, root's last, and enables authentication. Users and roles of other
 // names are left alone. It may be repeated.
@@ -66,12 +63,6 @@ func (g *Group) Users(ctx context.Context, u Users) error {
 		_, err = auth.AuthEnable(ctx, &etcdserverpb.AuthEnableRequest{})
 		return err
 	})
-}
-
-// is tells whether a call ended with an error of etcd's.
-func is(err, known error) bool {
-	var told rpctypes.EtcdError
-	return err != nil && errors.As(rpctypes.Error(err), &told) && told.Error() == rpctypes.ErrorDesc(known)
 }
 
 func user(ctx context.Context, auth etcdserverpb.AuthClient, u User, role string) error {

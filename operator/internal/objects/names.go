@@ -22,10 +22,15 @@ const (
 	LabelVoter   = "quorate.io/voter" // "true" on pods of voters
 	LabelPurpose = "quorate.io/purpose"
 
-	AnnotationSerial   = "quorate.io/serial"
-	AnnotationZone     = "quorate.io/zone"
-	AnnotationUsed     = "quorate.io/used"     // a pod was made for the claim
-	AnnotationEpoch    = "quorate.io/epoch"    // in which a leader named the claim's member last
+	AnnotationSerial = "quorate.io/serial"
+	AnnotationZone   = "quorate.io/zone"
+	AnnotationUsed   = "quorate.io/used"  // a pod was made for the claim
+	AnnotationEpoch  = "quorate.io/epoch" // in which a leader named the claim's member last
+	// AnnotationLeaves is on the survivor's claim: the members, with commas, that the command of a recovery leaves out which
+	// may have run there.
+	AnnotationLeaves   = "quorate.io/leaves"
+	AnnotationRemoved  = "quorate.io/removed"  // the claim's member was removed from the cluster
+	AnnotationLeftOut  = "quorate.io/left-out" // no process starts on the claim: a recovery may have begun an epoch there
 	AnnotationCompares = "quorate.io/compares" // the pod of a recovery reads claims of other survivors
 	AnnotationCordon   = "quorate.io/cordoned" // the operator keeps the member from leading
 	AnnotationTemplate = "quorate.io/template"

@@ -1,0 +1,83 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A command of a recovery is noted on the survivor's claim before its pod is made, and nothing but the survivor itself tells
+// how it ended. A pod that ended badly may have done everything before, one that was deleted may have run although nobody
+// was told so, and one that vanished tells nothing. So the survivor's process starts first, alone: others beside it may be a
+// quorum without it, whose writes would be lost with the next look.
+
+// tried returns the claim on which a command may have run; nil: there is none.
+func (o *Observed) tried() *Claim {
+	if i := slices.IndexFunc(o.Claims, func(c Claim) bool { return len(c.Leaves) > 0 }); i >= 0 {
+		return &o.Claims[i]
+	}
+	return nil
+}
+
+// recovered tells whether a leader follows from the command on the claim: it names the survivor, and none of those that were
+// left out.
+func (o *Observed) recovered(c *Claim) bool {
+	return o.Cluster != nil && o.Cluster.member(c.Member) != nil && !slices.ContainsFunc(c.Leaves, o.Cluster.named)
+}
+
+// unchanged tells whether the process on the claim shows that the command changed nothing: it follows a leader with those that
+// would be left out, or tells the epoch, or the members, from before. The claim has the epoch from before.
+func (o *Observed) unchanged(c *Claim) bool {
+	p := o.pod(c.Member)
+	if p == nil || !p.Running || p.Leaving {
+		return false
+	}
+	if o.Cluster != nil {
+		m := o.Cluster.member(c.Member)
+		return m != nil && m.Active && !o.recovered(c)
+	}
+	return slices.ContainsFunc(o.Answers, func(a Answer) bool {
+		names := slices.ContainsFunc(a.Members, func(name string) bool { return slices.Contains(c.Leaves, name) })
+		return a.Member == c.Member && a.Epoch <= c.Epoch.Number && names && !(a.Hearsay && a.Term == 0)
+	})
+}
+
+// survivorTells lets the survivor start, and notes what it tells. A leader that answers while it does not run has all that was
+// acknowledged: then it starts no more, as it might lead an epoch of its own.
+func (o *Observed) survivorTells(c *Claim) *Action {
+	switch {
+	case o.recovered(c):
+		return &Action{Kind: Recovered, Member: c.Member, Names: c.Leaves, Why: "it leads without those that were left out"}
+	case o.unchanged(c):
+		return &Action{Kind: Unchanged, Member: c.Member, Why: "it is as it was before the command"}
+	}
+	p := o.pod(c.Member)
+	switch {
+	case p == nil && o.Cluster != nil:
+		return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves,
+			Why: "a leader answers without it, and a recovery may have begun another epoch on its claim"}
+	case c.Leaving:
+		return wait("whether %s was recovered is not known, and its claim was deleted: its data go once its pod is gone",
+			c.Member)
+	case p == nil:
+		return &Action{Kind: CreatePod, Member: c.Member, Why: "it tells whether it was recovered"}
+	case p.Leaving:
+	case p.Ended:
+		return &Action{Kind: DeletePod, Member: c.Member, Why: "its pod ended: " + p.Said}
+	case !p.Running && p.Template != o.Want.Template && !p.NodeLost:
+		return &Action{Kind: DeletePod, Member: c.Member, Why: "it does not run, and the spec changed"}
+	}
+	if slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == c.Member && a.Hearsay && a.Term == 0 }) {
+		return wait("whether %s was recovered is not known: its build tells no epoch, and nobody can log in. If it leads in a "+
+			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`",
+			c.Member, noteLeaves)
+	}
+	waits := cmp.Or(p.Waits, o.Trouble)
+	if p.NodeLost {
+		waits = "its node is lost"
+	}
+	return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If its "+
+		"data are gone for ever, delete its claim, and then its pod", c.Member, after(": ", waits))
+}
+
+// noteLeaves is the annotation of a claim that Claim.Leaves is read from.
+const noteLeaves = "quorate.io/leaves"
