@@ -298,7 +298,7 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"the command has ended well, and the cluster is paused", func(o *decide.Observed) {
 			both(runs, paused, noConsent)(o)
 			o.Pods[2].Ended, o.Pods[2].Succeeded = true, true
-		}, decide.Recovered, "m1"},
+		}, decide.Wait, "The next step would be DeletePod m2"},
 		{"the command does not start, and the spec changed", both(waits, func(o *decide.Observed) { o.Want.Template = "b" }),
 			decide.EndRecovery, "the spec changed"},
 		{"the command runs, and ends as it was called off", both(command(decide.Pod{Started: true, Leaving: true}), back), decide.Wait,
