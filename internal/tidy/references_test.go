@@ -34,8 +34,8 @@ var foreignFlags = []string{
 	"from-literal", "all-namespaces", "print-value-only", // kubectl, etcdctl get
 	"oldpackage",                                          // rpm
 	"create-namespace", "no-hooks", "replicas", "cascade", // helm, kubectl
-	"reset-then-reuse-values",                      // helm
-	"server-side", "force-conflicts", "as", "type", // kubectl
+	"reset-then-reuse-values",                                      // helm
+	"server-side", "force-conflicts", "as", "type", "grace-period", // kubectl
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -29,13 +30,15 @@ type groundOptions struct {
 	images                       node.Images
 	helmPath, charts             string // for the scenarios of charts; empty if there is none
 	plugin                       string // kubectl-quorate; the same
+	docs                         string // the directory of the documents; the same
 }
 
-// A ground is a control plane with three nodes.
+// A ground is a control plane with three nodes, and more while a scenario wants them.
 type ground struct {
 	directory string
 	quorate   string
 	plane     *plane.Plane
+	network   *network.Network
 	nodes     []*node.Node
 	apply     *applier
 	cancel    context.CancelFunc
@@ -44,6 +47,7 @@ type ground struct {
 	helmPath  string
 	charts    string
 	plugin    string
+	docs      string
 
 	operatorInstalled bool
 }
@@ -52,12 +56,13 @@ const nodes = 3
 
 func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images, helmPath: o.helmPath,
-		charts: o.charts, plugin: o.plugin}
+	g := &ground{directory: o.directory, quorate: o.quorate, cancel: cancel, images: o.images,
+		helmPath: o.helmPath, charts: o.charts, plugin: o.plugin, docs: o.docs}
 	net, err := network.New(plane.ServiceRange)
 	if err != nil {
 		return nil, err
 	}
+	g.network = net
 	g.plane, err = plane.Start(ctx, plane.Options{Directory: filepath.Join(o.directory, "plane"), Binaries: o.binaries,
 		Quorate: o.quorate,
 		Members: o.members, Address: net.Address})
@@ -89,25 +94,63 @@ func startGround(ctx context.Context, o groundOptions) (*ground, error) {
 	if g.apply, err = newApplier(g.plane.Config); err != nil {
 		return nil, err
 	}
-	return g, g.bootNodes(ctx, net, o.images)
+	return g, g.grow(ctx, nodes)
 }
 
-func (g *ground) bootNodes(ctx context.Context, net *network.Network, images node.Images) error {
-	for i := range nodes {
-		address, err := net.AddAddress(10 + i)
-		if err != nil {
+// grow boots nodes until there are so many, and waits until they are ready.
+func (g *ground) grow(ctx context.Context, count int) error {
+	for i := len(g.nodes); i < count; i++ {
+		address := fmt.Sprintf("10.77.0.%d", 10+i)
+		if err := g.network.AddAddress(address); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("node-%d", i)
 		n := node.New(node.Options{Name: name, Zone: fmt.Sprintf("zone-%d", i), Address: address, Directory: g.root(name),
-			Root:   g.root,
-			Client: g.plane.Client, Network: net, Images: images, DNS: net.Address, APIAddress: "10.96.0.1", Say: g.say})
+			Root: g.root, Client: g.plane.Client, Network: g.network, Images: g.images, DNS: g.network.Address,
+			APIAddress: "10.96.0.1", Say: g.say})
 		g.nodes = append(g.nodes, n)
 		if err := n.Boot(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return until(ctx, time.Minute, "all nodes are ready", func() error { return g.nodesReady(ctx) })
+}
+
+// shrink takes away the nodes that a scenario has added, once their pods are gone.
+func (g *ground) shrink(ctx context.Context) error {
+	for len(g.nodes) > nodes {
+		n := g.nodes[len(g.nodes)-1]
+		all := g.plane.Client.CoreV1().Nodes()
+		cordon := []byte(`{"spec":{"unschedulable":true}}`)
+		if _, err := all.Patch(ctx, n.Name, types.StrategicMergePatchType, cordon, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		err := until(ctx, time.Minute, n.Name+" is empty", func() error { return g.empty(ctx, n.Name) })
+		if err != nil {
+			return err
+		}
+		n.Kill()
+		if err := errors.Join(n.Wipe(), all.Delete(ctx, n.Name, metav1.DeleteOptions{})); err != nil {
+			return err
+		}
+		g.nodes = g.nodes[:len(g.nodes)-1]
+	}
+	return nil
+}
+
+// empty deletes the pods of a node. It has an error while there are some.
+func (g *ground) empty(ctx context.Context, name string) error {
+	pods, err := g.plane.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+	if err != nil || len(pods.Items) == 0 {
+		return err
+	}
+	for _, p := range pods.Items {
+		err := g.plane.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("%d pods are there", len(pods.Items))
 }
 
 func (g *ground) nodesReady(ctx context.Context) error {
@@ -123,7 +166,7 @@ func (g *ground) nodesReady(ctx context.Context) error {
 			}
 		}
 	}
-	if ready < nodes {
+	if ready < len(g.nodes) {
 		return fmt.Errorf("%d of %d are", ready, nodes)
 	}
 	return nil
@@ -142,6 +185,9 @@ func (g *ground) restore(ctx context.Context) {
 		if err != nil {
 			g.say("%s: %v", n.Name, err)
 		}
+	}
+	if err := g.shrink(ctx); err != nil {
+		g.say("%v", err)
 	}
 }
 
@@ -204,10 +250,15 @@ func until(ctx context.Context, limit time.Duration, what string, check func() e
 	}
 }
 
+// environment is that of programs which use kubectl, with a kubeconfig.
+func (g *ground) environment(kubeconfig string) []string {
+	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "GROUND="+g.directory)
+}
+
 // command runs a program of the user on the ground.
 func (g *ground) command(ctx context.Context, arguments []string) error {
 	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	command.Env = append(os.Environ(), "KUBECONFIG="+g.plane.Kubeconfig, "GROUND="+g.directory)
+	command.Env = g.environment(g.plane.Kubeconfig)
 	return command.Run()
 }

@@ -52,13 +52,14 @@ func run() error {
 	quorate := flag.String("quorate", "",
 		"binary of Quorate: the image quorate, and the etcd of the control plane (built by ./run)")
 	binaries := flag.String("binaries", "",
-		"directory of kube-apiserver, kube-controller-manager and kube-scheduler (built by ./run)")
+		"directory of kube-apiserver, kube-controller-manager, kube-scheduler and kubectl (built by ./run)")
 	directory := flag.String("dir", "", "directory for logs, disks and keys, which must be empty (default: a temporary one)")
 	only := flag.String("only", ".", "scenarios whose names match")
 	members := flag.Int("etcd-members", 1, "members of Quorate below the API server: 1 or 3")
 	helm := flag.String("helm", "", "binary of Helm, for the scenarios of charts")
 	charts := flag.String("charts", "", "directory of the charts, for the same")
 	plugin := flag.String("plugin", "", "binary of kubectl-quorate, for the scenario of that")
+	docs := flag.String("docs", "", "directory of the documents, for the scenario that runs the commands of one")
 	away := flag.Duration("away", time.Minute, "how long the API server is away in the scenario of that")
 	list := flag.Bool("list", false, "print the names of the scenarios")
 	flag.Var(extra, "image", "NAME=PATH: what an image stands for; may be repeated")
@@ -87,6 +88,9 @@ func run() error {
 	if err := box.InWorld(); err != nil {
 		return err
 	}
+	if err := os.Setenv("PATH", *binaries+":"+os.Getenv("PATH")); err != nil { // which kubectl is used
+		return err
+	}
 	klog.SetLogger(klog.New(nil)) // the client's own log: what fails is told here
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -101,12 +105,12 @@ func run() error {
 	}
 	began := time.Now()
 	ground, err := startGround(ctx, groundOptions{directory: *directory, binaries: *binaries, quorate: *quorate,
-		members: *members, images: table, helmPath: *helm, charts: *charts, plugin: *plugin})
+		members: *members, images: table, helmPath: *helm, charts: *charts, plugin: *plugin, docs: *docs})
 	if err != nil {
 		return err
 	}
 	defer ground.stop()
-	fmt.Fprintf(os.Stderr, "control plane and 3 nodes after %.1f s; files are in %s\n", time.Since(began).Seconds(),
+	fmt.Fprintf(os.Stderr, "control plane and %d nodes after %.1f s; files are in %s\n", nodes, time.Since(began).Seconds(),
 		*directory)
 	if flag.NArg() > 0 {
 		return ground.command(ctx, flag.Args())

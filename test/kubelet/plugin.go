@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,15 +69,51 @@ func kubectlQuorate(ctx context.Context, c *cluster) error {
 			}
 		}
 	}
+	return c.inPod(ctx, names[0], names)
+}
+
+// inPod runs commands in a member's container, without the plugin, and reads its log.
+func (c *cluster) inPod(ctx context.Context, pod string, members []string) error {
+	inside := []string{"exec", pod, "-c", container, "--", "quorate"}
+	client := []string{"--endpoints", c.access.endpoints[0], "--user", c.access.user + ":" + c.access.password}
+	if c.access.authority != nil {
+		client = append(client, "--cacert", "/etc/quorate/tls/ca.crt")
+	}
+	for _, line := range []struct {
+		words  []string
+		wants  []string
+		status int
+	}{
+		{slices.Concat(inside, []string{"status"}, client), members, 0},
+		{slices.Concat(inside, []string{"no-such-command"}), []string{"no-such-command"}, 2},
+		{[]string{"logs", pod, "-c", container, "--tail=1"}, []string{"\n"}, 0},
+		{[]string{"logs", pod, "-c", container, "--previous"}, []string{"has no such run"}, 1},
+	} {
+		arguments := append([]string{"--kubeconfig", c.plane.Kubeconfig, "-n", c.namespace}, line.words...)
+		said, status := c.runProgram(ctx, "kubectl", arguments...)
+		if status != line.status {
+			return fmt.Errorf("kubectl %s ended with %d: %s", strings.Join(line.words, " "), status, said)
+		}
+		for _, text := range line.wants {
+			if !strings.Contains(said, text) {
+				return fmt.Errorf("kubectl %s does not say %q: %s", strings.Join(line.words, " "), text, said)
+			}
+		}
+	}
 	return nil
 }
 
 // runPlugin runs kubectl quorate with a kubeconfig, and returns what it said and its status.
 func (c *cluster) runPlugin(ctx context.Context, kubeconfig string, words ...string) (string, int) {
+	return c.runProgram(ctx, c.plugin,
+		append([]string{"--kubeconfig", kubeconfig, "-n", c.namespace, c.pluginName()}, words...)...)
+}
+
+// runProgram runs a program, and returns what it said and its status.
+func (c *cluster) runProgram(ctx context.Context, program string, arguments ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	arguments := append([]string{"--kubeconfig", kubeconfig, "-n", c.namespace, c.pluginName()}, words...)
-	command := exec.CommandContext(ctx, c.plugin, arguments...)
+	command := exec.CommandContext(ctx, program, arguments...)
 	command.Env = append(os.Environ(), "HOME="+c.directory)
 	out, err := command.CombinedOutput()
 	var ended *exec.ExitError

@@ -50,6 +50,7 @@ func scenarios(away time.Duration) []scenario {
 		{"delete a claim by hand", custom, claims.Local, operatedClaim},
 		{"lose a node for ever", custom, claims.Local, loseNode},
 		{"lose two of three nodes for ever, and consent", custom, claims.Local, loseQuorum},
+		{"lose three of five nodes for ever, and recover by hand", operated{tls: true}, claims.Local, recoverByHand},
 		{"rotate certificates", operated{tls: true}, claims.Local, operatedRotate},
 		{"kubectl quorate", operated{tls: true, users: true}, claims.Local, kubectlQuorate},
 		{"kill the operator again and again", custom, claims.Local, killOperator},
@@ -136,7 +137,7 @@ func performOne(ctx context.Context, g *ground, namespace string, s scenario) ro
 	case tally.lost > 0:
 		r.failed = fmt.Errorf("%d acknowledged writes are lost", tally.lost)
 	default:
-		r.failed = errors.Join(c.judge(c), c.remove(ctx))
+		r.failed = errors.Join(c.judge(c), c.remove(ctx), c.shrink(ctx))
 	}
 	return r
 }

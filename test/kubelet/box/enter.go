@@ -2,6 +2,7 @@ package box
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,7 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const networkFile = 3 // the first of exec.Cmd.ExtraFiles
+// The files of exec.Cmd.ExtraFiles.
+const (
+	networkFile = 3 // the network namespace
+	specFile    = 4 // a pipe with the specification
+	readyFile   = 5 // a pipe that ends when the command is executed
+)
 
 // Devices that every container has.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
@@ -22,14 +28,20 @@ var devices = []string{"null", "zero", "full", "random", "urandom"}
 // enter builds the root, or enters one, and executes the command. It returns only if that fails.
 func enter(existing bool) error {
 	var spec Spec
-	if err := json.NewDecoder(os.Stdin).Decode(&spec); err != nil {
+	pipe := os.NewFile(specFile, "specification")
+	if err := errors.Join(json.NewDecoder(pipe).Decode(&spec), pipe.Close()); err != nil {
 		return fmt.Errorf("its specification cannot be read: %w", err)
 	}
 	if err := unix.Setns(networkFile, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("the network namespace of the pod cannot be entered: %w", err)
 	}
 	syscall.CloseOnExec(networkFile)
-	if !existing {
+	syscall.CloseOnExec(readyFile)
+	if existing {
+		if err := enterName(spec.Root); err != nil {
+			return fmt.Errorf("the name of the container cannot be taken: %w", err)
+		}
+	} else {
 		if err := syscall.Sethostname([]byte(spec.Hostname)); err != nil {
 			return fmt.Errorf("the name of the machine cannot be set: %w", err)
 		}
@@ -49,6 +61,16 @@ func enter(existing bool) error {
 	return execute(spec)
 }
 
+// enterName enters the namespace of the host name of the process whose root this is.
+func enterName(root string) error {
+	file, err := os.Open(filepath.Join(filepath.Dir(root), "ns", "uts"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return unix.Setns(int(file.Fd()), unix.CLONE_NEWUTS)
+}
+
 func execute(spec Spec) error {
 	os.Clearenv()
 	for _, variable := range spec.Env {
@@ -60,13 +82,6 @@ func execute(spec Spec) error {
 	}
 	path, err := exec.LookPath(spec.Command[0])
 	if err != nil {
-		return err
-	}
-	null, err := os.Open("/dev/null")
-	if err != nil {
-		return err
-	}
-	if err := unix.Dup2(int(null.Fd()), 0); err != nil {
 		return err
 	}
 	// Other threads of this process keep the ids that they have; they end with execve.

@@ -1,6 +1,9 @@
 package box
 
-import "io"
+import (
+	"io"
+	"os"
+)
 
 // A Spec says what runs, and where.
 type Spec struct {
@@ -27,5 +30,8 @@ type Mount struct {
 	ReadOnly       bool
 }
 
-// Streams is where a process writes to.
-type Streams struct{ Out, Err io.Writer }
+// Streams is where a process reads from and writes to; nil is /dev/null.
+type Streams struct {
+	In       *os.File
+	Out, Err io.Writer
+}

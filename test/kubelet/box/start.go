@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -45,40 +46,51 @@ func (p *Process) Wait() int {
 // Start starts a container in a network namespace, an open file. Errors of building the root, such as a command that the
 // image has not, are written to streams.Err, and the status is 127 then.
 func Start(spec Spec, network *os.File, streams Streams) (*Process, error) {
-	return start(runArgument, spec, []*os.File{network}, streams, syscall.CLONE_NEWNS|syscall.CLONE_NEWUTS)
+	return start(runArgument, spec, network, streams, syscall.CLONE_NEWNS|syscall.CLONE_NEWUTS)
 }
 
 // Exec starts a command in the root of a container that runs.
 func Exec(of *Process, spec Spec, network *os.File, streams Streams) (*Process, error) {
 	spec.Root = fmt.Sprintf("/proc/%d/root", of.PID())
-	return start(execArgument, spec, []*os.File{network}, streams, 0)
+	return start(execArgument, spec, network, streams, 0)
 }
 
-func start(argument string, spec Spec, files []*os.File, streams Streams, unshare uintptr) (*Process, error) {
+// start returns once the process executes its command, or has failed: until then its root is not the container's, and a command
+// beside it would have another one.
+func start(argument string, spec Spec, network *os.File, streams Streams, unshare uintptr) (*Process, error) {
 	encoded, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	read, write, err := os.Pipe()
+	said, told, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer read.Close()
+	defer said.Close()
+	executes, ready, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, told.Close())
+	}
+	defer executes.Close()
 	command := exec.Command("/proc/self/exe", argument)
-	command.Stdin = read
+	if streams.In != nil {
+		command.Stdin = streams.In
+	}
 	command.Stdout, command.Stderr = streams.Out, streams.Err
-	command.ExtraFiles = files
+	command.ExtraFiles = []*os.File{network, said, ready}
 	command.Env = []string{}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Unshareflags: unshare}
 	err = onSpawner(command.Start)
+	ready.Close()
 	if err != nil {
-		write.Close()
+		told.Close()
 		return nil, err
 	}
-	_, err = write.Write(encoded)
-	if err := errors.Join(err, write.Close()); err != nil {
+	_, err = told.Write(encoded)
+	if err := errors.Join(err, told.Close()); err != nil {
 		return nil, errors.Join(err, command.Process.Kill(), command.Wait())
 	}
+	io.Copy(io.Discard, executes) // nothing is written: its end is that of the file, which closes with execve
 	return &Process{command: command}, nil
 }
 

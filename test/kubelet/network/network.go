@@ -57,11 +57,9 @@ func New(services string) (*Network, error) {
 		Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST})
 }
 
-// AddAddress gives the machine another address of the network, such as that of a node. The last number is below 256.
-func (n *Network) AddAddress(last int) (string, error) {
-	address := fmt.Sprintf("10.77.0.%d", last)
-	return address, netlink.AddrAdd(n.bridge, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address),
-		Mask: net.CIDRMask(32, 32)}})
+// AddAddress gives the machine another address of the network, such as that of a node. It may have it already.
+func (n *Network) AddAddress(address string) error {
+	return netlink.AddrReplace(n.bridge, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address), Mask: net.CIDRMask(32, 32)}})
 }
 
 // Sandbox makes a network for a pod, with an address that no pod had before.

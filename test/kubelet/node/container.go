@@ -24,13 +24,6 @@ var canceled = func() context.Context {
 	return ctx
 }()
 
-// A run is a container from its start to its end.
-type run struct {
-	process *box.Process
-	spec    box.Spec
-	ended   chan struct{}
-}
-
 func (w *worker) containerSpec(name string) *corev1.Container {
 	for _, list := range [][]corev1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
 		for i := range list {
@@ -61,14 +54,21 @@ func (w *worker) start(name string) {
 		seen.Failed(err.Error(), time.Now())
 		return
 	}
-	process, err := box.Start(spec, w.sandbox.File, box.Streams{Out: log, Err: log})
+	wrote := &output{path: log.Name()}
+	wrote.from, err = log.Seek(0, io.SeekEnd)
+	var process *box.Process
+	if err == nil {
+		process, err = box.Start(spec, w.sandbox.File, box.Streams{Out: log, Err: log})
+	}
 	log.Close()
 	if err != nil {
 		seen.Failed(err.Error(), time.Now())
 		return
 	}
-	r := &run{process: process, spec: spec, ended: make(chan struct{})}
+	r := &run{process: process, as: spec, network: w.sandbox.File, ended: make(chan struct{})}
+	wrote.ended = r.ended
 	w.runs[name] = r
+	w.written[name] = append(w.written[name][max(0, len(w.written[name])-1):], wrote)
 	w.count.Add(1)
 	seen.Began(fmt.Sprintf("process://%d", process.PID()), time.Now())
 	probing, stop := context.WithCancel(context.Background())
@@ -76,6 +76,9 @@ func (w *worker) start(name string) {
 	go func() {
 		code := process.Wait()
 		stop()
+		if info, err := os.Stat(wrote.path); err == nil {
+			wrote.to = info.Size()
+		}
 		w.count.Add(-1)
 		close(r.ended)
 		w.do(func() {
@@ -172,7 +175,7 @@ func (w *worker) stop(name string, grace time.Duration) {
 		defer last.Stop()
 		if hook != nil && hook.PreStop != nil && hook.PreStop.Exec != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), grace)
-			w.execute(ctx, r, hook.PreStop.Exec.Command)
+			r.beside(ctx, hook.PreStop.Exec.Command, box.Streams{})
 			cancel()
 		}
 		r.process.Signal(syscall.SIGTERM)

@@ -2,8 +2,10 @@
 // and tells the API of them. Package life decides, package box runs processes, package network connects them; here are the
 // shells: informers, volumes, environments, probes, heartbeats.
 //
-// The API server reaches it to forward ports of pods, which it does as container runtimes do: to the loopback address in the
-// pod's network.
+// The API server reaches it for three things, of which the library of the kubelet's own serves two. It forwards ports of pods
+// as container runtimes do: to the loopback address in the pod's network. It runs commands in containers, without terminals;
+// these end with the container. It gives logs, of the last run or the one before it, which who asks may follow; it knows no
+// times of lines, and keeps one log for both streams.
 //
 // A node can be killed, frozen, cut off from the API, and wiped, as machines are.
 //

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/quorate/quorate/test/kubelet/network"
 )
 
 // A Node is a kubelet and its machine.
@@ -88,7 +86,7 @@ func (n *Node) Attach() error {
 	}
 	ctx, cancel := context.WithCancel(n.power)
 	n.api, n.attached = ctx, cancel
-	server, err := serve(n.Address, n.sandboxOf)
+	server, err := serve(n.Address, n.workerOf)
 	n.server = server
 	n.mu.Unlock()
 	if err != nil {
@@ -233,17 +231,16 @@ func (n *Node) gone(uid types.UID) {
 	}
 }
 
-// sandboxOf is the network of a pod; nil if it does not run here.
-func (n *Node) sandboxOf(namespace, name string) *network.Sandbox {
+// workerOf is that of a pod; nil if it does not run here. One that is to end counts only where no other has its name.
+func (n *Node) workerOf(namespace, name string) (found *worker) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, w := range n.workers {
-		s := w.network.Load()
-		if w.name.Namespace == namespace && w.name.Name == name && s != nil {
-			return s
+		if w.name.Namespace == namespace && w.name.Name == name && (found == nil || !w.ends.Load()) {
+			found = w
 		}
 	}
-	return nil
+	return found
 }
 
 // apiContext is for calls of the API; nil while the kubelet is detached.

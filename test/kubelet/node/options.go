@@ -11,8 +11,11 @@ import (
 	"github.com/quorate/quorate/test/kubelet/network"
 )
 
-// callTime is how long one call of the API may take.
-const callTime = 5 * time.Second
+const (
+	callTime    = 5 * time.Second // how long one call of the API may take
+	idleTime    = time.Hour       // how long a stream of the API server's may be silent
+	kubeletPort = 10250           // where the API server reaches the kubelet
+)
 
 // Options of a node.
 type Options struct {

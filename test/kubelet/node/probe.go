@@ -94,7 +94,8 @@ func (w *worker) try(ctx context.Context, c *corev1.Container, r *run, p *corev1
 	}
 	switch {
 	case p.Exec != nil:
-		return w.execute(ctx, r, p.Exec.Command) == 0
+		code, err := r.beside(ctx, p.Exec.Command, box.Streams{})
+		return err == nil && code == 0
 	case p.HTTPGet != nil:
 		return get(ctx, address(p.HTTPGet.Port, p.HTTPGet.Host), p.HTTPGet)
 	case p.TCPSocket != nil:
@@ -156,23 +157,4 @@ func healthy(ctx context.Context, address string, service *string) bool {
 	}
 	response, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, request)
 	return err == nil && response.Status == grpc_health_v1.HealthCheckResponse_SERVING
-}
-
-// execute runs a command beside a container, and returns its exit status.
-func (w *worker) execute(ctx context.Context, r *run, command []string) int {
-	spec := r.spec
-	spec.Command = command
-	process, err := box.Exec(r.process, spec, w.sandbox.File, box.Streams{})
-	if err != nil {
-		return 255
-	}
-	ended := make(chan int, 1)
-	go func() { ended <- process.Wait() }()
-	select {
-	case code := <-ended:
-		return code
-	case <-ctx.Done():
-		process.Signal(9)
-		return <-ended
-	}
 }

@@ -38,19 +38,21 @@ type worker struct {
 	volumes map[string]string               // directories, once all are there
 	trouble string                          // why the pod cannot begin
 	runs    map[string]*run
+	written map[string][]*output // of the last runs of each container
 	tokens  map[string]token
 	told    *corev1.PodStatus
 	deleted bool // from the API
 	over    bool
 	fresh   time.Time // when volumes were last compared with the API
 	count   atomic.Int32
+	ends    atomic.Bool // the pod is to be deleted
 }
 
 func newWorker(n *Options, api func() context.Context, pod *corev1.Pod) *worker {
 	w := &worker{node: n, api: api, pod: pod,
 		name:   types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 		events: newQueue(), known: map[string]map[string]string{},
-		runs:   map[string]*run{},
+		runs: map[string]*run{}, written: map[string][]*output{},
 		tokens: map[string]token{}}
 	w.life = &life.Pod{Spec: &pod.Spec, Containers: map[string]*life.Container{}, Host: n.Address, Since: time.Now()}
 	if pod.Status.StartTime != nil {
@@ -71,6 +73,25 @@ func newWorker(n *Options, api func() context.Context, pod *corev1.Pod) *worker 
 
 // do calls f in the worker's goroutine, later. A worker that has ended calls nothing.
 func (w *worker) do(f func()) { w.events.put(f) }
+
+// ask calls f in the worker's goroutine, and waits for that. It has an error if the worker does not come to it.
+func (w *worker) ask(ctx context.Context, f func()) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	done := make(chan struct{})
+	w.do(func() {
+		if ctx.Err() == nil {
+			f()
+		}
+		close(done)
+	})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 func (w *worker) directory() string {
 	return filepath.Join(w.node.Directory, "pods", string(w.pod.UID))
@@ -178,6 +199,7 @@ func (w *worker) observe(pod *corev1.Pod) {
 	w.pod = pod
 	w.life.Spec = &pod.Spec
 	if pod.DeletionTimestamp != nil {
+		w.ends.Store(true)
 		w.life.Deleting = true
 		w.life.Grace = 30 * time.Second
 		if pod.DeletionGracePeriodSeconds != nil {
@@ -189,7 +211,10 @@ func (w *worker) observe(pod *corev1.Pod) {
 }
 
 // vanished takes that the API has the pod no more: it was deleted by force.
-func (w *worker) vanished() { w.deleted, w.life.Deleting, w.life.Grace = true, true, 2*time.Second }
+func (w *worker) vanished() {
+	w.ends.Store(true)
+	w.deleted, w.life.Deleting, w.life.Grace = true, true, 2*time.Second
+}
 
 // remove removes the pod, none of whose containers runs, from the API.
 func (w *worker) remove() {
