@@ -36,6 +36,9 @@ func scenarios(away time.Duration) []scenario {
 		{"delete a claim by hand", release, claims.Local, deleteClaim},
 		{"lose a node for ever, with its disk", release, claims.Local, chartLoseNode},
 		{"lose a node for ever, with disks of the network", release, claims.Network, chartOutOfService},
+		{"grow the disks", release, claims.Local, chartGrow},
+		{"lose two of three nodes for ever, and recover", chart{tls: true, users: true}, claims.Local, chartLoseQuorum},
+		{"restore into a release", chart{tls: true, users: true}, claims.Local, chartRestore},
 		{"rotate certificates, then their authority", chart{tls: true}, claims.Local, chartRotate},
 		{"kubectl quorate", chart{users: true}, claims.Local, kubectlQuorate},
 	}...)
