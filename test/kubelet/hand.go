@@ -181,7 +181,7 @@ func (c *cluster) stuckLoss(ctx context.Context) (*quorumLoss, error) {
 // handBlocks is what is looked at after each block of the page. A page with another number of blocks is not run.
 var handBlocks = []func(*cluster, *quorumLoss, string) error{
 	nil, // look
-	nil, // stop the operator
+	nil, // pause the cluster
 	nil, // stop the members
 	nil, // shells
 	func(_ *cluster, _ *quorumLoss, said string) error {
@@ -232,6 +232,7 @@ func (g *ground) handScript(loss *quorumLoss, version string) ([]string, error) 
 	}
 	return replaced(all, "kv-x-2,kv-x-3,kv-x-4,kv-x-5", strings.Join(loss.left, ","), "kv-x-1", loss.best,
 		"kv-x-4", loss.other, "cluster=kv", "cluster="+operatedName, "quoratecluster kv", "quoratecluster "+operatedName,
+		"quoratecluster/kv", "quoratecluster/"+operatedName,
 		"registry.example.com/quorate:v1.1.0", "quorate:"+version)
 }
 

@@ -14,7 +14,7 @@ func TestHandScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := strings.Join(all, "")
-	for _, name := range []string{"kv-x", "cluster kv", "example.com", "v1.1.0"} {
+	for _, name := range []string{"kv-x", "cluster kv", "cluster/kv", "example.com", "v1.1.0"} {
 		if strings.Contains(script, name) {
 			t.Errorf("the script names %s:\n%s", name, script)
 		}

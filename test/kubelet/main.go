@@ -80,11 +80,8 @@ func run() error {
 	case *members != 1 && *members != 3:
 		return errors.New("-etcd-members must be 1 or 3")
 	}
-	for _, path := range append([]string{*quorate, filepath.Join(*binaries, "kube-apiserver")},
-		slices.Collect(maps.Values(extra))...) {
-		if err := static(path); err != nil {
-			return err
-		}
+	if err := allStatic(*quorate, *binaries, extra); err != nil {
+		return err
 	}
 	if err := box.InWorld(); err != nil {
 		return err
@@ -118,6 +115,17 @@ func run() error {
 		return ground.command(ctx, flag.Args())
 	}
 	return perform(ctx, ground, *away, matches)
+}
+
+// allStatic tells which program of the ground needs libraries, which containers have none of.
+func allStatic(quorate, binaries string, extra images) error {
+	for _, path := range append([]string{quorate, filepath.Join(binaries, "kube-apiserver")},
+		slices.Collect(maps.Values(extra))...) {
+		if err := static(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // image is Quorate's of another build, if the name says so, or that of another program.

@@ -170,7 +170,8 @@ func (s operated) install(ctx context.Context, c *cluster, class string) error {
 		mode = "BuiltIn"
 	}
 	c.access.endpoints = []string{s.endpoint(c.namespace)}
-	c.wanted = wanted{members: replicas, version: cmp.Or(s.version, thisTag), size: "1Gi", class: class, tls: mode, host: "q.example.com",
+	c.wanted = wanted{members: replicas, version: cmp.Or(s.version, thisTag), size: "1Gi", class: class, tls: mode,
+		host:   "q.example.com",
 		memory: "192MiB"}
 	if s.users {
 		c.wanted.auth = "  auth: {rootPasswordSecret: q-root}"

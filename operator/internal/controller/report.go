@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,6 +71,22 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	}
 	r.tellAvailable(c, before)
 	return nil
+}
+
+// tellAvailable makes an event where a cluster has begun to serve, has stopped, or has stopped for another reason.
+func (r *Clusters) tellAvailable(c *v1alpha1.QuorateCluster, before *v1alpha1.QuorateClusterStatus) {
+	is := meta.FindStatusCondition(c.Status.Conditions, Available)
+	was := meta.FindStatusCondition(before.Conditions, Available)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if is.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	} else if was == nil {
+		return // it is being founded
+	}
+	r.Events.Eventf(c, nil, kind, is.Reason, Available, "%s", bounded(is.Message, 1024))
 }
 
 // progress tells what the operator does, or that it does nothing: a cluster that is paused may lack what the spec wants, so

@@ -56,7 +56,8 @@ func founding(o *Observed) *Action {
 			return &Action{Kind: DeletePod, Member: name, Why: "it ended: " + p.Said}
 		}
 	}
-	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", cmp.Or(o.Trouble, o.whyAny(o.Kept.Founders))))
+	why := cmp.Or(o.Trouble, o.whyAny(o.Kept.Founders))
+	return wait("the founders %v have not met yet%s", o.Kept.Founders, after(": ", why))
 }
 
 // refused waits while the spec has an image that members must not get.

@@ -116,7 +116,8 @@ func roll(o *Observed) *Action {
 	case next == nil:
 		return nil
 	case len(o.Cluster.Blockers) > 0:
-		return wait("%s waits for its restart: %s%s", next.Name, o.Cluster.Blockers[0], after("; ", o.whyAny(o.Cluster.names())))
+		return wait("%s waits for its restart: %s%s", next.Name, o.Cluster.Blockers[0],
+			after("; ", o.whyAny(o.Cluster.names())))
 	case !o.Cluster.MayTake(next):
 		return wait("%s waits for its restart: too few others work", next.Name)
 	}
