@@ -169,7 +169,7 @@ objects:
 ships:
 	cd test/objects && $(GO) test -count=1 -v -timeout 60m -run '^TestShips' .
 
-# kubeadm, API server, controller manager and scheduler of Kubernetes on three members, by docs/kubernetes.md, and what an API server
+# kubeadm, API server, controller manager and scheduler of Kubernetes on three members, by docs/kubernetes-etcd.md, and what an API server
 # does in its days: ten minutes, and most of an hour more to build a version for the first time.
 KUBERNETES ?= v1.37.2
 kubernetes:
@@ -184,7 +184,7 @@ charts:
 	cd test/charts && $(GO) vet ./... && ETCDS=$(ETCDS) $(GO) test -count=1 -timeout 20m ./...
 
 # Quorate on a real control plane of Kubernetes, with nodes that are killed, drained and wiped: half an hour, once the programs of
-# Kubernetes are built, which takes the first run as long. Wants root, and network namespaces. It prints the table of docs/kubernetes.md.
+# Kubernetes are built, which takes the first run as long. Wants root, and network namespaces. It prints the table of docs/kubernetes-tested.md.
 e2e:
 	ETCDS=$(ETCDS) ./test/kubelet/run
 

@@ -26,7 +26,7 @@ import (
 
 var clusters = flag.Int("clusters", 0, "how many clusters of three members TestOperator_thirty makes at once; 0: none")
 
-// cheap are the arguments of members that docs/kubernetes.md has for many small clusters.
+// cheap are the arguments of members that docs/kubernetes-operator.md has for many small clusters.
 var cheap = []string{"--memory=128MiB", "--heartbeat-interval=500", "--election-timeout=5000", "--level-policy=now"}
 
 const (

@@ -137,7 +137,7 @@ const peerURLs = "--peer-urls=http://{}.db-quorate-headless.prod.svc.cluster.loc
 
 // TestMembers_mostLost deletes the claims of a majority: the members wait and say why, and no second cluster is founded
 // beside a member that has the data. Then that one is recovered, and the others are added; and then a saved file is restored into one
-// claim, all as docs/kubernetes.md says.
+// claim, all as docs/kubernetes-chart.md says.
 func TestMembers_mostLost(t *testing.T) {
 	g := newGround(t)
 	c := newCluster(t)

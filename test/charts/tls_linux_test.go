@@ -95,7 +95,7 @@ func (g *ground) certify(c *cluster, ca *authority) {
 	}
 }
 
-// TestMembers_tlsOfMembersAlone plays the release of docs/kubernetes.md: members show certificates, and clients need none.
+// TestMembers_tlsOfMembersAlone plays the release of docs/kubernetes-chart.md: members show certificates, and clients need none.
 func TestMembers_tlsOfMembersAlone(t *testing.T) {
 	g := newGround(t)
 	c := newCluster(t)

@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 		{"metrics: {podMonitor: {enabled: true}}", "metrics.podMonitor.enabled: it needs metrics.enabled"},
 		{"command: [sh]", "command: it is not honoured here; set extraFlags"},
 		{"configuration: 'a: b'", "configuration: it is not honoured here"},
-		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: docs/kubernetes.md#restore"},
+		{"startFromSnapshot: {enabled: true}", "startFromSnapshot.enabled: it is not honoured here: docs/kubernetes-chart.md#restore"},
 		{"volumePermissions: {enabled: true}", "podSecurityContext.fsGroup"},
 		{"replicaCount: 0", "replicaCount"},
 		{"replicas: 3", "additional properties 'replicas'"},

@@ -21,7 +21,8 @@ const (
 )
 
 // chartBackup lets a release ship, loses the node of the member that ships for a while, and installs another release that
-// begins with a moment before, as docs/kubernetes.md says, while the first one serves. Both ship; then the first one ends that.
+// begins with a moment before, as docs/kubernetes-chart.md says, while the first one serves. Both ship; then the first one ends
+// that.
 func chartBackup(ctx context.Context, c *cluster) error {
 	place, err := c.newPlace(ctx)
 	if err != nil {

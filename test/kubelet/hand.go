@@ -22,14 +22,14 @@ import (
 
 const (
 	handVoters = 5
-	handPage   = "kubernetes.md"
+	handPage   = "kubernetes-operator.md"
 	handTitle  = "### Recover by hand"
 	// restricted refuses pods that could do more than pods have to.
 	restricted = `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
 )
 
 // recoverByHand loses three of five nodes for ever, whose disks are theirs alone. The two survivors are on two nodes, so that
-// the operator cannot recover, and a person does: by the commands of docs/kubernetes.md, as they stand there.
+// the operator cannot recover, and a person does: by the commands of docs/kubernetes-operator.md, as they stand there.
 func recoverByHand(ctx context.Context, c *cluster) error {
 	if err := c.grow(ctx, handVoters); err != nil {
 		return err

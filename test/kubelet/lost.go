@@ -38,8 +38,8 @@ func (c *cluster) loseLeader(ctx context.Context) (*node.Node, int, error) {
 	})
 }
 
-// chartLoseNode loses a node with its disk, and does what docs/kubernetes.md says: the node is deleted, then the claim and the
-// pod that waits for it, and the member is reset.
+// chartLoseNode loses a node with its disk, and does what docs/kubernetes-chart.md says: the node is deleted, then the claim
+// and the pod that waits for it, and the member is reset.
 func chartLoseNode(ctx context.Context, c *cluster) error {
 	n, number, err := c.loseLeader(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/test/kubelet/node"
 )
 
-// A procedure is a section of docs/kubernetes.md about releases, whose commands are typed as they stand there.
+// A procedure is a section of docs/kubernetes-chart.md about releases, whose commands are typed as they stand there.
 type procedure struct {
 	heading string
 	first   string   // what is typed before
@@ -29,7 +29,7 @@ type procedure struct {
 
 // follow types the blocks of a procedure, and returns what was said.
 func (c *cluster) follow(ctx context.Context, p procedure) (string, error) {
-	all, err := c.blocks("kubernetes.md", "### "+p.heading)
+	all, err := c.blocks("kubernetes-chart.md", "### "+p.heading)
 	if err != nil {
 		return "", err
 	}

@@ -90,8 +90,8 @@ func unpack(from embed.FS, root, to string) error {
 	return os.CopyFS(to, below)
 }
 
-// takeOver upgrades a release of the former chart to the chart quorate as docs/kubernetes.md says, and goes back. Clients stay
-// connected, and write but while the docs say that none may.
+// takeOver upgrades a release of the former chart to the chart quorate as docs/kubernetes-chart.md says, and goes back. Clients
+// stay connected, and write but while the docs say that none may.
 func takeOver(ctx context.Context, c *cluster) error {
 	if err := c.progress(ctx, someWrites); err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestKubernetes(t *testing.T) {
 	if os.Getenv(insideVar) != "" {
 		patience = 12 * time.Minute // the API server first compares its caches after 5 to 7.5 minutes
 		all := blocks(t, sections(t, page(t, "../../docs/operate.md"), "1. ", "2. "))
-		first, users, found := strings.Cut(sections(t, page(t, "../../docs/kubernetes.md"), "Run Kubernetes on Quorate"), "\n### 9. Users\n")
+		first, users, found := strings.Cut(sections(t, page(t, "../../docs/kubernetes-etcd.md"), "Run Kubernetes on Quorate"), "\n### 9. Users\n")
 		if !found {
 			t.Fatal("the page has no section about users")
 		}

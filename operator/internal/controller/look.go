@@ -192,7 +192,7 @@ func trouble(c *v1alpha1.QuorateCluster, s *sight, gauges bool) string {
 			"has into the Secret %s, under the key %q", c.Spec.Auth.RootPasswordSecret, passwordKey)
 	case gauges && c.Spec.Auth != nil && len(c.Status.Members) == 0 && len(s.observed.Answers) == 0:
 		return "members run, nobody can log in without a leader, and status.members, which says who votes, was removed: " +
-			"bring the other members back, or recover by hand (docs/kubernetes.md, Recover by hand)"
+			"bring the other members back, or recover by hand (docs/kubernetes-operator.md, Recover by hand)"
 	}
 	return ""
 }

@@ -34,7 +34,7 @@
 {{- $size := dig "spec" "resources" "requests" "storage" "" . -}}
 {{- $class := dig "spec" "storageClassName" "" . -}}
 {{- $wanted := include "quorate.storageClass" $ -}}
-{{- $faulty := "%s: the StatefulSet has %s, and Kubernetes does not change it in place: docs/kubernetes.md#grow-the-disks has the steps" -}}
+{{- $faulty := "%s: the StatefulSet has %s, and Kubernetes does not change it in place: docs/kubernetes-chart.md#grow-the-disks has the steps" -}}
 {{- if and (include "quorate.mebibytes" $size) (include "quorate.mebibytes" $v.persistence.size) (ne (include "quorate.mebibytes" $size) (include "quorate.mebibytes" $v.persistence.size)) -}}
 {{- $faults = append $faults (printf $faulty "persistence.size" $size) -}}
 {{- end -}}
@@ -118,7 +118,7 @@
 {{- if index $v $key -}}{{- $faults = append $faults (printf "%s: it is not honoured here; %s" $key $do) -}}{{- end -}}
 {{- end -}}
 {{- range $key, $do := dict
-  "startFromSnapshot" "docs/kubernetes.md#restore-into-a-release has the steps for a file; restore.from begins with a continuous backup"
+  "startFromSnapshot" "docs/kubernetes-chart.md#restore-into-a-release has the steps for a file; restore.from begins with a continuous backup"
   "diagnosticMode" "the image has no shell; use kubectl debug"
   "volumePermissions" "the image has no shell; podSecurityContext.fsGroup sets the permissions" -}}
 {{- if dig "enabled" false (index $v $key | default dict) -}}{{- $faults = append $faults (printf "%s.enabled: it is not honoured here: %s" $key $do) -}}{{- end -}}
