@@ -167,10 +167,9 @@ func (r *recovering) run(ctx context.Context) error {
 		return err
 	}
 	r.showPlan(plan)
-	if err := r.checkLost(ctx); err != nil {
-		return err
+	if err = r.checkLost(ctx); err == nil {
+		err = r.checkNames(plan)
 	}
-	err = r.checkNames(plan)
 	if r.dryRun {
 		fmt.Fprintln(r.Out, "\nThis was a dry run: nothing was changed.")
 		if err != nil {
@@ -319,7 +318,7 @@ func (r *recovering) checkLost(ctx context.Context) error {
 	case !errors.As(err, &present):
 		return err
 	case present.Unsure():
-		return fmt.Errorf("%w; nothing was changed. If the network is broken, mend it first: members that still serve would "+
+		return fmt.Errorf("%w; nothing was changed. If the network is broken, repair it first: members that still serve would "+
 			"go on without this one. If its peers use TLS, give the --peer-* files. Name with --members-are-lost only "+
 			"members whose machine is gone or switched off for ever", err)
 	case present.Enough:

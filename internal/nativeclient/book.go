@@ -25,7 +25,7 @@ const (
 
 // ErrForeign means that an endpoint belongs to another cluster.
 var ErrForeign = errors.New(
-	"quorate: the endpoint belongs to another cluster than those before it: mend the list of endpoints")
+	"quorate: the endpoint belongs to another cluster than those before it: correct the list of endpoints")
 
 // Place is a member and where it advertises to serve clients.
 type Place struct {

@@ -173,6 +173,7 @@ func TestRecover(t *testing.T) {
 	whole := fingerprint(t, filepath.Join(one.dir, "member"))
 	recover := func(more ...string) []string { return append([]string{"recover", "--data-dir", one.dir}, more...) }
 	e.quorate(1, recover("--yes"), "m2 answers at http://"+two.peer, "that is a quorum", "`quorate member replace`")
+	e.quorate(0, recover("--dry-run"), "Removed for ever: ", "nothing was changed.\nWithout it: ", "that is a quorum")
 	two.kill()
 	e.quorate(0, recover("--dry-run"), "m1 is the only voter", "Removed for ever: ", "m2 (", "m3 (", "m3 does not answer",
 		"voters m", "nothing was changed", "m2, m3 may serve without this member")
