@@ -162,6 +162,10 @@ var local = []string{"dev", "restore", "etcdutl", "gateway", "grpc-proxy", "conf
 
 // refused are commands that need no plugin, and flags of commands that the plugin sets itself.
 func refused(words []string) error {
+	if words[0] == "recover" || words[0] == "restore" {
+		return command.Usagef("%s works on the files of a member that is stopped: docs/kubernetes.md says how, for a release "+
+			"and for a QuorateCluster", words[0])
+	}
 	if slices.Contains(local, words[0]) {
 		return command.Usagef("%s works on files or processes of this machine, not on a cluster: use quorate %[1]s", words[0])
 	}

@@ -194,6 +194,8 @@ func TestRun_refusals(t *testing.T) {
 		{"db", "which command? Write: kubectl quorate db COMMAND", 2},
 		{"db get a --endpoints=x:1", "leave it out", 2},
 		{"db dev", "use quorate dev", 2},
+		{"db recover --dry-run", "docs/kubernetes.md says how", 2},
+		{"db restore --at=latest", "docs/kubernetes.md says how", 2},
 		{"--nmae db status", "unknown flag: --nmae", 2},
 		{"db sattus", "unknown command", 2},
 	} {
