@@ -243,8 +243,9 @@ func (p *prover) judgeFound(at *bucket, report func(format string, args ...any))
 	}
 }
 
-// between returns how many bases a proof is to compare: those that members made after the last one that was proven, up to the
-// one at which the next proof begins. They are known if nothing but the log tells what is between them.
+// between returns how many bases a proof is to compare: those that members made of the entry of the last one that was proven,
+// or of a later one, up to the one at which the next proof begins. They are known if nothing but the log tells what is between
+// them.
 func (b *bucket) between(op *attempt.Op) (bases int, known bool) {
 	c, _ := b.catalog()
 	one := func(hash backup.Hash) int {
@@ -255,8 +256,9 @@ func (b *bucket) between(op *attempt.Op) (bases int, known bool) {
 		c.Bases[from].Epoch != c.Bases[to].Epoch {
 		return 0, false
 	}
-	for i := from + 1; i <= to; i++ {
-		if op.Known(c.Bases[i].Hash) {
+	for i := range c.Bases {
+		b := &c.Bases[i]
+		if b.Index >= c.Bases[from].Index && b.Index <= c.Bases[to].Index && b.Hash != op.After() && op.Known(b.Hash) {
 			bases++
 		}
 	}

@@ -70,13 +70,34 @@ func (o *Op) Most() consensus.Index {
 	return math.MaxUint64
 }
 
-// After is the base at which the proof begins.
-func (o *Op) After() backup.Hash { return o.Row.Proofs.Proven.Base }
+// After is the base at which the proof begins: the last one that was proven; or, where a base of an earlier entry was reported
+// since then, as by a member that is behind when it begins to ship, the one before that, if one was reported before.
+func (o *Op) After() backup.Hash {
+	proven, known := o.Row.Proofs.Proven.Base, o.Row.Known
+	at := slices.IndexFunc(known, func(b kv.BackupBase) bool { return b.Hash == proven })
+	if at < 0 {
+		return proven
+	}
+	first := known[at].Index
+	for i := range known[at+1:] {
+		first = min(first, known[at+1+i].Index)
+	}
+	if first == known[at].Index {
+		return proven
+	}
+	from := known[at]
+	for _, b := range known[:at] {
+		if b.Index < first && (b.Index > from.Index || from.Hash == proven) {
+			from = b
+		}
+	}
+	return from.Hash
+}
 
 // Known reports whether members of the cluster made a base, as far as it knows: nobody else's store is opened here. The last
 // base that was proven was known then.
 func (o *Op) Known(h backup.Hash) bool {
-	return h != (backup.Hash{}) && h == o.After() || o.Row.Knows(h)
+	return h != (backup.Hash{}) && h == o.Row.Proofs.Proven.Base || o.Row.Knows(h)
 }
 
 // phase is how far a try is.

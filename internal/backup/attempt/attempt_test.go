@@ -209,3 +209,35 @@ func TestMachine_left(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a proof begins at the last base that was proven, unless a base of an earlier entry was reported since then: then at
+// the one before that, of those that were reported before.
+func TestOp_After(t *testing.T) {
+	for name, row := range map[string]struct {
+		known []uint64 // indexes, in the order of the reports; hashes are their places, from 1 on
+		from  byte
+	}{
+		"none since":                 {[]uint64{10, 20, 30}, 3},
+		"later ones":                 {[]uint64{10, 20, 30, 40}, 3},
+		"of the same entry":          {[]uint64{10, 20, 30, 30}, 3},
+		"an earlier one":             {[]uint64{10, 20, 30, 25}, 2},
+		"of an entry that was there": {[]uint64{10, 20, 30, 20}, 1},
+		"two earlier ones":           {[]uint64{10, 20, 30, 25, 15}, 1},
+		"none before it":             {[]uint64{10, 20, 30, 5}, 3},
+		"before it, and later":       {[]uint64{20, 10, 30, 25, 40}, 1},
+		"after the first of all":     {[]uint64{0, 20, 30, 10}, 1},
+	} {
+		op := attempt.Op{Row: &kv.BackupRow{}}
+		for i, index := range row.known {
+			op.Row.Known = append(op.Row.Known, kv.BackupBase{Index: index, Hash: backup.Hash{byte(i + 1)}})
+		}
+		op.Row.Proofs.Proven.Base = backup.Hash{3}
+		if got := op.After(); got != (backup.Hash{row.from}) {
+			t.Errorf("%s: got %v", name, got[0])
+		}
+		op.Row.Proofs.Proven.Base = backup.Hash{99} // the row has forgotten it
+		if got := op.After(); got != (backup.Hash{99}) || !op.Known(got) {
+			t.Errorf("%s: of one that is not known: got %v", name, got[0])
+		}
+	}
+}

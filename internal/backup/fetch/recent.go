@@ -42,7 +42,7 @@ type Window struct {
 	Cluster consensus.ClusterID
 	Epoch   uint64
 	Most    consensus.Index
-	// From is the hash of a base from which on Recent lists all, if it is among the last 1024.
+	// From is the hash of a base from whose entry on Recent lists all, if it is among the last 1024.
 	From backup.Hash
 	// Known reports whether members made the base with a hash. The others, which anybody may have put there, are listed beside
 	// those, and take no place of them. Nil: all count; so they do if it is true of none.
@@ -117,6 +117,9 @@ func (w *Window) begin(bases []backup.Base) (first int, after string) {
 	}
 	n := max(len(counted)-recentBases, 0)
 	if at := slices.IndexFunc(counted, func(i int) bool { return bases[i].Hash == w.From }); at >= 0 {
+		for at > 0 && bases[counted[at-1]].Index == bases[counted[at]].Index { // another member made one
+			at--
+		}
 		n = min(n, at)
 	}
 	var before *backup.Base

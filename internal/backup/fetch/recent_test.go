@@ -69,6 +69,13 @@ func TestRecent(t *testing.T) {
 			t.Errorf("%s: %d bases from %v, %d segments from %d", name, len(c.Bases), c.Bases[0].Index, len(c.Segments), c.Segments[0].First)
 		}
 	}
+	twin := bases[4] // another member made it
+	twin.Hash = backup.Hash{}
+	put(twin.String())
+	c, err := fetch.Recent(t.Context(), place, fetch.Window{Cluster: 7, Epoch: 1, Most: 1000, From: bases[4].Hash})
+	if err != nil || len(c.Bases) != 27 || c.Bases[0].Index != 40 || c.Bases[1].Index != 40 || c.Segments[0].First != 31 {
+		t.Errorf("two of the entry: %+v, %v", c, err)
+	}
 	if c, err := fetch.Recent(t.Context(), place, fetch.Window{Cluster: 5, Epoch: 1, Most: 1000}); err != nil || len(c.Bases)+len(c.Segments) > 0 {
 		t.Errorf("a cluster that has nothing there: %+v, %v", c, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/backuptest"
 	"github.com/quorate/quorate/internal/backup/prove"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
@@ -133,27 +134,66 @@ func TestCompare_damagedBase(t *testing.T) {
 	}
 }
 
-// Ensure that of two bases of the same entry, as two members make that ship at once, each is compared with the log, once.
+// Ensure that of two bases of the same entry, as two members make that ship one after the other, each is compared with the log;
+// and that one is, too, which is there since the other one was proven, whatever the order of their names, and whether or not a
+// later base follows.
 func TestRun_twins(t *testing.T) {
 	s := ships(t)
 	c := s.catalog()
-	last := c.Bases[len(c.Bases)-1]
-	content, _ := s.place.Bytes(last.String())
-	m, err := backup.OpenManifest(&last.BaseName, content, nil)
+	n := len(c.Bases)
+	last := c.Bases[n-1]
+	twin := s.twinOf(&last)
+	for _, row := range []struct {
+		after backup.Hash
+		bases int
+	}{{backup.Hash{}, 2}, {c.Bases[0].Hash, n}, {last.Hash, 1}, {twin.Hash, 1}} {
+		o := s.options()
+		o.After = row.after
+		if p, err := s.prove(o); err != nil || p.Bases != row.bases || p.Base.Index != last.Index || p.Apart > 0 ||
+			p.At != s.heads[len(s.heads)-1] {
+			t.Errorf("after %v: got %+v, %v", row.after, p, err)
+		}
+	}
+	middle := c.Bases[n-2]
+	twin = s.twinOf(&middle)
+	for _, after := range []backup.Hash{middle.Hash, twin.Hash} {
+		o := s.options()
+		o.After = after
+		if p, err := s.prove(o); err != nil || p.Bases != 3 || p.Base.Index != last.Index {
+			t.Errorf("a later one follows: got %+v, %v", p, err)
+		}
+	}
+}
+
+// twinOf puts a base of the same state as another one, and with the same objects, as another member makes it.
+func (s *shipped) twinOf(base *backup.Base) backup.BaseName {
+	s.t.Helper()
+	content, _ := s.place.Bytes(base.String())
+	m, err := backup.OpenManifest(&base.BaseName, content, nil)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	m.Member++
 	name, content := m.Encode()
 	s.put(name.String(), content)
+	return name
+}
+
+// Ensure that a base with other contents is found which another member made of the entry of the last base that was proven, after
+// that proof.
+func TestRun_twinDiffers(t *testing.T) {
+	s := ships(t)
+	c := s.catalog()
+	last := c.Bases[len(c.Bases)-1]
+	content, _ := s.place.Bytes(last.String())
+	made := backuptest.Spoil(t, s.place, c, &last, open)
+	s.put(last.String(), content)
+	if n := len(s.catalog().Bases); n != len(c.Bases)+1 {
+		t.Fatalf("%d bases", n)
+	}
 	o := s.options()
-	for _, row := range []struct {
-		after backup.Hash
-		bases int
-	}{{backup.Hash{}, 2}, {c.Bases[0].Hash, len(c.Bases)}, {last.Hash, 0}, {name.Hash, 0}} {
-		o.After = row.after
-		if p, err := s.prove(o); err != nil || p.Bases != row.bases || p.Base.Index != last.Index || p.Apart > 0 {
-			t.Errorf("after %v: got %+v, %v", row.after, p, err)
-		}
+	o.After = last.Hash
+	if p, err := s.prove(o); !errors.Is(err, prove.ErrContents) || !strings.Contains(err.Error(), made) {
+		t.Errorf("got %+v, %v", p, err)
 	}
 }

@@ -24,8 +24,8 @@ type Options struct {
 	OpenEngine func(dir string) (engine.Engine, error)
 	Apply      apply.Options
 	Parallel   int // objects that are read at once; zero: replay.DefaultParallel
-	// After is the hash of the last base that was proven before: those after it are proven now. If the place does not have it
-	// any more all bases are; if it is zero the newest one is, by the one before it.
+	// After is the hash of the last base that was proven before: those after it are proven now, and all others of its entry. If
+	// the place does not have it any more all bases are; if it is zero the newest one is, by the one before it.
 	After backup.Hash
 	// Known reports whether a member of the cluster made the base with a hash: no other one is looked at, since a store that
 	// somebody else made is none to open inside a member. Nil: all are.
@@ -161,38 +161,39 @@ type opened struct {
 // without says that all objects are to be tried.
 func without(backup.Hash) bool { return false }
 
-// bases are those to prove, with the one before them.
+// bases are those to prove, with the one before them. Those of the entry of Options.After follow it, whatever the times in
+// their names: another member may have made one since the last proof.
 func (r *run) bases() ([]backup.Base, error) {
 	plan, err := r.catalog.Plan(backup.Target{}, without)
 	if err != nil {
 		return nil, err
 	}
 	var before, twins []backup.Base
-	first, done := -1, plan.Base.Hash == r.After
+	after := (*backup.Base)(nil) // the last one that was proven
 	for i := range r.catalog.Bases {
 		b := &r.catalog.Bases[i]
+		if b.Hash == r.After && b.Index <= plan.Base.Index {
+			after = b
+		}
 		switch {
 		case b.Index > plan.Base.Index: // nothing leads on from it
 			r.proof.Apart++
 		case b.Hash == plan.Base.Hash:
 		case b.Index == plan.Base.Index: // another member made it
-			twins, done = append(twins, *b), done || b.Hash == r.After
+			twins = append(twins, *b)
 		default:
-			if b.Hash == r.After {
-				first = len(before)
-			}
 			before = append(before, *b)
 		}
 	}
-	switch {
-	case done:
-		before, twins = nil, nil
-	case first >= 0:
-		before = before[first:]
-	case r.After == (backup.Hash{}):
+	if after == nil && r.After == (backup.Hash{}) {
 		r.first, before = true, before[max(len(before)-1, 0):]
 	}
-	return append(append(before, twins...), plan.Base), nil
+	bases := append(append(before, twins...), plan.Base)
+	if after != nil {
+		bases = slices.DeleteFunc(bases, func(b backup.Base) bool { return b.Index < after.Index || b.Hash == r.After })
+		bases = slices.Insert(bases, 0, *after)
+	}
+	return bases, nil
 }
 
 // compare compares each base with the replay from the one before it. At its end r.state, if there is one, is that of the last

@@ -22,11 +22,20 @@ func hasBase(c *backup.Catalog, base backup.Hash) bool {
 }
 
 // between leaves the bases in a catalog that are to be compared: from the one after which they are (or from the first one, if
-// that is gone) up to the first one of the list. Both are of members.
+// that is gone) up to the first one of the list. Both are of members. Others of the entry of the first one follow it, whatever
+// the order of their names.
 func between(c *backup.Catalog, l *listing, known func(backup.Hash) bool) {
 	made := func(b backup.Base) bool { return known(b.Hash) }
 	first := 1 + slices.IndexFunc(c.Bases, func(b backup.Base) bool { return made(b) && hasBase(l.catalog, b.Hash) })
 	at := slices.IndexFunc(c.Bases, func(b backup.Base) bool { return b.Hash == l.after })
+	if at >= 0 && at < first {
+		after := c.Bases[at]
+		all := slices.DeleteFunc(slices.Clone(c.Bases[:first]), func(b backup.Base) bool {
+			return b.Index < after.Index || b.Hash == after.Hash
+		})
+		c.Bases = slices.Insert(all, 0, after)
+		return
+	}
 	if at < 0 {
 		at = max(0, slices.IndexFunc(c.Bases, made))
 	}

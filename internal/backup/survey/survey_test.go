@@ -3,6 +3,7 @@ package survey_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -226,5 +227,34 @@ func TestSurvey_large(t *testing.T) {
 	}
 	if p, err := w.look(func() {}); err == nil || prove.Verdict(err) || !strings.Contains(err.Error(), "raise its --memory") {
 		t.Errorf("nothing else leads there: got %+v, %v", p, err)
+	}
+}
+
+// Ensure that a base with other contents is found which a member made since the last proof, of the entry of the base that was
+// proven, or of an earlier one, as a member makes it that is behind.
+func TestSurvey_madeSince(t *testing.T) {
+	for name, earlier := range map[string]int{"of the same entry": 0, "of an earlier one": 1} {
+		w := newWorld(t)
+		c := w.catalog()
+		last := len(c.Bases) - 1
+		base := &c.Bases[last-earlier]
+		content, _ := w.place.Bytes(base.String())
+		made, err := backup.ParseBase(backuptest.Spoil(t, w.place, c, base, func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: files.Disk, Dir: dir})
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.row.Proofs.Proven.Base = c.Bases[last].Hash
+		if earlier == 0 {
+			w.put(base.String(), string(content))
+		} else {
+			w.row.Known = slices.Delete(w.row.Known, last-earlier, last-earlier+1)
+		}
+		w.row.Known = append(w.row.Known, kv.BackupBase{Index: uint64(made.Index), Hash: made.Hash})
+		p, err := w.look(func() {})
+		if !errors.Is(err, prove.ErrContents) || !strings.Contains(err.Error(), made.String()) {
+			t.Errorf("%s: got %+v, %v", name, p, err)
+		}
 	}
 }
