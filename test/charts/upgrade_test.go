@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 		{"restore: {at: 'entry:1'}", `restore.from: "" is no place`},
 		{"restore: {from: 's3://a', at: latest}", `restore.at: "latest" is no entry`},
 		{"restore: {from: 's3://a', at: 'entry:1'}\nreplicaCount: 5\nfounders: 3", "take it out before their number changes"},
-		{"restore: {from: 's3://a', at: 'entry:1'}\ninitialClusterState: existing", "where nobody founds one"},
+		{"restore: {from: 's3://a', at: 'entry:1'}\ninitialClusterState: existing", `set initialClusterState: ""`},
 		{"restore: {from: 's3://a', at: 'entry:1'}\nbackup: {enabled: true, url: 's3://a'}", "give the new one a prefix of its own"},
 		{"metrics: {prometheusRule: {enabled: true}}", "metrics.prometheusRule.enabled: it needs metrics.enabled"},
 		{"metrics: {serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled: it needs metrics.enabled"},

@@ -100,8 +100,14 @@
 {{- if not (regexMatch "^entry:[1-9][0-9]*$" $v.restore.at) -}}
 {{- $faults = append $faults (printf "restore.at: %q is no entry, and members that restore different states never meet; write entry:INDEX, which quorate backup verify --at TIME names" $v.restore.at) -}}
 {{- end -}}
-{{- if or (ne $count (int (include "quorate.founders" $))) (eq $v.initialClusterState "existing") -}}
-{{- $faults = append $faults "restore: only the members that found a cluster restore: take it out before their number changes, and where nobody founds one" -}}
+{{- if eq $v.initialClusterState "existing" -}}
+{{- $faults = append $faults "restore: with initialClusterState: existing nobody founds a cluster, and only members that found one restore: set initialClusterState: \"\" for a new release, or restore: {from: \"\", at: \"\"} for one that is there" -}}
+{{- else if ne $count (int (include "quorate.founders" $)) -}}
+{{- $faults = append $faults "restore: only the members that found a cluster restore: take it out before their number changes: restore: {from: \"\", at: \"\"}" -}}
+{{- end -}}
+{{- $ready := int (dig "status" "readyReplicas" 0 $running) -}}
+{{- if and .Release.IsUpgrade (ge $ready (add1 (div (int (dig "spec" "replicas" $count $running)) 2) | int)) -}}
+{{- $faults = append $faults (printf "restore: %d members of this release serve, and a pod whose claim is lost would begin with the past: take it out: restore: {from: \"\", at: \"\"}" $ready) -}}
 {{- end -}}
 {{- if and $v.backup.enabled (eq $v.backup.url $v.restore.from) -}}
 {{- $faults = append $faults "backup.url: the place that is restored from has the backup of the former cluster: give the new one a prefix of its own" -}}

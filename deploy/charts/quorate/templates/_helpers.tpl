@@ -94,7 +94,8 @@ the cluster.
 
 {{/*
 A StatefulSet that was deleted while its pods run on (--cascade=orphan), as far as the upgrade must know it: the founders, by the
-headless Service, how many pods there are, and their containers. Empty if the release is of another chart, as before a takeover.
+headless Service, how many pods there are, how many of them are ready, and their containers. Empty if the release is of another chart,
+as before a takeover.
 */}}
 {{- define "quorate.left" -}}
 {{- $service := lookup "v1" "Service" .Release.Namespace (include "quorate.headless" .) -}}
@@ -103,16 +104,21 @@ headless Service, how many pods there are, and their containers. Empty if the re
 {{- if regexMatch (printf "^%s-[0-9]" .Chart.Name) $of -}}
 {{- $containers := list -}}
 {{- $count := 0 -}}
+{{- $ready := 0 -}}
 {{- range (lookup "v1" "Pod" .Release.Namespace "").items -}}
 {{- $own := eq (toString (dig "metadata" "labels" "app.kubernetes.io/instance" "" .)) $.Release.Name -}}
 {{- if and $own (regexMatch (printf "^%s-[0-9]+$" (include "quorate.fullname" $)) .metadata.name) -}}
 {{- $count = add1 $count -}}
 {{- $containers = .spec.containers -}}
+{{- range dig "status" "conditions" list . -}}
+{{- if and (eq .type "Ready") (eq .status "True") -}}{{- $ready = add1 $ready -}}{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $noted := dig "metadata" "annotations" "quorate.io/founders" "" $service -}}
 {{- $_ := set $out "metadata" (dict "annotations" (dict "quorate.io/founders" $noted)) -}}
 {{- $_ := set $out "spec" (dict "replicas" $count "template" (dict "spec" (dict "containers" $containers))) -}}
+{{- $_ := set $out "status" (dict "readyReplicas" $ready) -}}
 {{- end -}}
 {{- toJson $out -}}
 {{- end -}}

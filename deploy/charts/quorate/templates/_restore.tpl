@@ -20,6 +20,9 @@ nothing where a member is already.
     - --initial-cluster={{ get $founding "ETCD_INITIAL_CLUSTER" }}
     - --initial-cluster-token={{ get $founding "ETCD_INITIAL_CLUSTER_TOKEN" }}
     - --initial-advertise-peer-urls={{ $peer.scheme }}://$(MY_POD_NAME).{{ include "quorate.domain" . }}:{{ int .Values.containerPorts.peer }}
+    {{- range include "quorate.encryption" . | fromJsonArray }}
+    - {{ tpl . $ | quote }}
+    {{- end }}
     {{- with .Values.restore.extraFlags }}
     {{- tpl (toYaml .) $ | nindent 4 }}
     {{- end }}
@@ -49,4 +52,36 @@ nothing where a member is already.
     {{- with .Values.extraVolumeMounts }}
     {{- tpl (toYaml .) $ | nindent 4 }}
     {{- end }}
+{{- end -}}
+
+{{/*
+The flags of a member that say how its disk is encrypted, as JSON, from extraFlags or else from extraEnvVars: `quorate restore` reads
+no variable, and would leave a directory in the clear, which the member refuses. A variable that comes from extraEnvVarsCM or
+extraEnvVarsSecret is not seen here.
+*/}}
+{{- define "quorate.encryption" -}}
+{{- $out := list -}}
+{{- range $name := list "encryption-key-file" "encryption-kms" -}}
+{{- $flag := "" -}}
+{{- $next := false -}}
+{{- range $.Values.extraFlags -}}
+{{- $word := toString . -}}
+{{- if $next -}}
+{{- $flag = printf "--%s=%s" $name $word -}}
+{{- $next = false -}}
+{{- else if regexMatch (printf "^--?%s$" $name) $word -}}
+{{- $next = true -}}
+{{- else if regexMatch (printf "^--?%s=" $name) $word -}}
+{{- $flag = printf "--%s" (regexReplaceAll "^--?" $word "") -}}
+{{- end -}}
+{{- end -}}
+{{- $variable := printf "ETCD_%s" ($name | upper | replace "-" "_") -}}
+{{- range $.Values.extraEnvVars -}}
+{{- if and (not $flag) (eq .name $variable) -}}
+{{- $flag = printf "--%s=$(%s)" $name $variable -}}
+{{- end -}}
+{{- end -}}
+{{- with $flag -}}{{- $out = append $out . -}}{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
 {{- end -}}
