@@ -27,21 +27,26 @@ type procedure struct {
 	values  []string // lines of values.yaml
 }
 
-// follow types the blocks of a procedure, and returns what was said.
-func (c *cluster) follow(ctx context.Context, p procedure) (string, error) {
+// script is what a procedure types, with the names that are here.
+func (c *cluster) script(p procedure) ([]string, error) {
 	all, err := c.blocks("kubernetes-chart.md", "### "+p.heading)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(block string) bool {
 		return slices.ContainsFunc(p.leaves, func(words string) bool { return strings.Contains(block, words) })
 	})
 	if len(all) == 0 {
-		return "", fmt.Errorf("the section %q has no commands", p.heading)
+		return nil, fmt.Errorf("the section %q has no commands", p.heading)
 	}
-	names := append(slices.Clone(p.names), "-n prod", "-n "+c.namespace, "instance=db,", "instance="+chartName+",",
-		"db-quorate", chartName)
-	if all, err = replaced(all, names...); err != nil {
+	return replaced(all, append(slices.Clone(p.names), "-n prod", "-n "+c.namespace, "instance=db,", "instance="+chartName+",",
+		"db-quorate", chartName)...)
+}
+
+// follow types the blocks of a procedure, and returns what was said.
+func (c *cluster) follow(ctx context.Context, p procedure) (string, error) {
+	all, err := c.script(p)
+	if err != nil {
 		return "", err
 	}
 	directory, err := os.MkdirTemp(c.directory, c.namespace+".page.")
@@ -76,6 +81,14 @@ func (c *cluster) fileValues(size string, more ...string) []string {
 		"extraFlags: [--memory=192MiB]"}, more...)
 }
 
+// growth is what is typed to grow the disks of a release of five members.
+func (c *cluster) growth() procedure {
+	return procedure{heading: "Grow the disks",
+		names: []string{"for n in 0 1 2;", "for n in 0 1 2 3 4;", "40Gi", "2Gi", "upgrade db ", "upgrade " + chartName + " ",
+			"deploy/charts", c.charts},
+		values: c.fileValues("2Gi", "replicaCount: 5", "auth: {rbac: {create: false}}")}
+}
+
 // chartGrow grows the disks of a release that has more members than have founded it. No pod may restart, and the founders stay.
 func chartGrow(ctx context.Context, c *cluster) error {
 	five := []string{"replicaCount=5", "podAntiAffinityPreset=soft"}
@@ -89,10 +102,7 @@ func chartGrow(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.follow(ctx, procedure{heading: "Grow the disks",
-		names: []string{"for n in 0 1 2;", "for n in 0 1 2 3 4;", "40Gi", "2Gi", "upgrade db ", "upgrade " + chartName + " ",
-			"deploy/charts", c.charts},
-		values: c.fileValues("2Gi", "replicaCount: 5", "auth: {rbac: {create: false}}")}); err != nil {
+	if _, err := c.follow(ctx, c.growth()); err != nil {
 		return err
 	}
 	if err := errors.Join(c.ready(ctx), c.sized(ctx, "2Gi"), c.progress(ctx, someWrites)); err != nil {
@@ -116,6 +126,15 @@ func chartGrow(ctx context.Context, c *cluster) error {
 		return fmt.Errorf("later claims would have %s", size)
 	}
 	return nil
+}
+
+// recovery is what is typed to recover member 1 of a release, after what is typed first.
+func (c *cluster) recovery(first string) procedure {
+	return procedure{heading: "A majority of a release is gone for ever", first: first,
+		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
+			".prod.svc", "." + c.namespace + ".svc", "registry.example.com/quorate:v1.1.0", "quorate:now",
+			"db-quorate-peer-tls", certificateSecret, "/tls/tls.crt", "/tls/cert.pem", "/tls/tls.key", "/tls/key.pem",
+			"/tls/ca.crt", "/tls/ca.pem"}}
 }
 
 // chartLoseQuorum loses the nodes of members 0 and 2 for ever, with their disks, and recovers member 1. Nobody writes then, and
@@ -148,12 +167,7 @@ func chartLoseQuorum(ctx context.Context, c *cluster) error {
 			return err
 		}
 	}
-	said, err := c.follow(ctx, procedure{heading: "A majority of a release is gone for ever", first: gone,
-		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
-			"namespaces/prod/", "namespaces/" + c.namespace + "/",
-			".prod.svc", "." + c.namespace + ".svc", "registry.example.com/quorate:v1.1.0", "quorate:now",
-			"db-quorate-peer-tls", certificateSecret, "/tls/tls.crt", "/tls/cert.pem", "/tls/tls.key", "/tls/key.pem",
-			"/tls/ca.crt", "/tls/ca.pem"}})
+	said, err := c.follow(ctx, c.recovery(gone))
 	if err != nil {
 		return err
 	}
@@ -208,6 +222,22 @@ func (c *cluster) sameLength(ctx context.Context) error {
 	})
 }
 
+// restoration is what is typed to restore a saved file into a release, after what is typed first.
+func (c *cluster) restoration(first string) procedure {
+	return procedure{heading: "Restore into a release", first: first,
+		leaves: []string{"s3://", "initialClusterState"},
+		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
+			"instance: db,", "instance: " + chartName + ",",
+			".prod.svc", "." + c.namespace + ".svc", " prod/", " " + c.namespace + "/",
+			"registry.example.com/quorate:v1.1.0", "quorate:now",
+			"storageClassName: fast", "storageClassName: " + c.class, "storage: 20Gi", "storage: 1Gi",
+			"--install db ", "--install " + chartName + " ", "deploy/charts", c.charts},
+		values: c.fileValues("1Gi", "initialClusterState: existing", "auth:",
+			"  client: {secureTransport: true, existingSecret: "+certificateSecret+", caFilename: ca.pem}",
+			"  peer: {secureTransport: true, existingSecret: "+certificateSecret+
+				", caFilename: ca.pem, enableAuthentication: true}")}
+}
+
 // chartRestore saves a file, and restores it into the release: what was written later is gone, and all else is there.
 func chartRestore(ctx context.Context, c *cluster) error {
 	if err := c.progress(ctx, someWrites); err != nil {
@@ -224,18 +254,7 @@ func chartRestore(ctx context.Context, c *cluster) error {
 		return err
 	}
 	c.writer.hold()
-	said, err := c.follow(ctx, procedure{heading: "Restore into a release", first: "cp " + saved + " db.db",
-		leaves: []string{"s3://", "initialClusterState"},
-		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
-			"instance: db,", "instance: " + chartName + ",",
-			".prod.svc", "." + c.namespace + ".svc", " prod/", " " + c.namespace + "/",
-			"registry.example.com/quorate:v1.1.0", "quorate:now",
-			"storageClassName: fast", "storageClassName: " + c.class, "storage: 20Gi", "storage: 1Gi",
-			"--install db ", "--install " + chartName + " ", "deploy/charts", c.charts},
-		values: c.fileValues("1Gi", "initialClusterState: existing", "auth:",
-			"  client: {secureTransport: true, existingSecret: "+certificateSecret+", caFilename: ca.pem}",
-			"  peer: {secureTransport: true, existingSecret: "+certificateSecret+
-				", caFilename: ca.pem, enableAuthentication: true}")})
+	said, err := c.follow(ctx, c.restoration("cp "+saved+" db.db"))
 	if err != nil {
 		return err
 	}
