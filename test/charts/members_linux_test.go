@@ -210,7 +210,8 @@ func (g *ground) restoreFile(p *pod, path string) {
 	}
 	url := strings.ReplaceAll(strings.TrimPrefix(peerURLs, "--peer-urls="), "{}", p.name)
 	p.exec("", "snapshot", "restore", "/var/lib/quorate/db.db", "--data-dir=/var/lib/quorate/data", "--name="+p.name,
-		"--initial-cluster="+p.name+"="+url, "--initial-advertise-peer-urls="+url, "--initial-cluster-token=restored-1")
+		"--bump-revision=1000000000", "--mark-compacted", "--initial-cluster="+p.name+"="+url,
+		"--initial-advertise-peer-urls="+url, "--initial-cluster-token=restored-1")
 }
 
 // addTo starts one member of three alone, and adds the others, whose claims are empty.
