@@ -36,7 +36,7 @@ func manifestOf(t *testing.T, values, kind string) map[string]any {
 
 // Ensure that the alerts and the dashboard of members are those of contrib/monitoring, that the job of the PodMonitor is one that
 // they ask for, and that nothing of this is there by default.
-func TestMonitoring_members(t *testing.T) {
+func TestAlerts_members(t *testing.T) {
 	var want map[string]any
 	if err := yaml.Unmarshal([]byte(read(t, "../../../contrib/monitoring/alerts.yaml")), &want); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestMonitoring_members(t *testing.T) {
 }
 
 // Ensure that the alerts of the operator ask for gauges that it has.
-func TestMonitoring_operator(t *testing.T) {
+func TestAlerts_operator(t *testing.T) {
 	groups := manifestOf(t, monitored, "PrometheusRule")["spec"].(map[string]any)["groups"].([]any)
 	rules := groups[len(groups)-1].(map[string]any)["rules"].([]any)
 	known := read(t, "../../../operator/internal/controller/gauges.go")
