@@ -41,7 +41,7 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	case decide.CreatePod:
 		return r.createPod(ctx, c, s, a)
 	case decide.DeletePod:
-		return r.deletePod(ctx, s.pods[a.Member], a.Evict)
+		return r.deletePod(ctx, s.pods[a.Member], a)
 	case decide.RunRecovery:
 		return r.runRecovery(ctx, c, s, a)
 	case decide.EndRecovery:
@@ -160,13 +160,18 @@ func (r *Clusters) annotateAll(ctx context.Context, claim *corev1.PersistentVolu
 	return r.Patch(ctx, claim, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
 }
 
-// deletePod deletes a pod, or evicts it: the API server refuses that while another voter is not ready.
-func (r *Clusters) deletePod(ctx context.Context, pod *corev1.Pod, evict bool) error {
+// deletePod deletes a pod, or evicts it: the API server refuses that while another voter is not ready. One that counts as not
+// started is deleted only as it was seen.
+func (r *Clusters) deletePod(ctx context.Context, pod *corev1.Pod, a decide.Action) error {
 	if pod == nil {
 		return nil
 	}
-	if !evict {
-		return client.IgnoreNotFound(r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
+	if !a.Evict {
+		as := client.Preconditions{UID: &pod.UID}
+		if a.Unstarted {
+			as.ResourceVersion = &pod.ResourceVersion
+		}
+		return client.IgnoreNotFound(r.Delete(ctx, pod, as))
 	}
 	err := r.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},

@@ -26,7 +26,7 @@ func (w *world) judge(a decide.Action) {
 	recovers := w.kept.Recovery != nil && !w.kept.Recovery.Done
 	all, working := len(w.voters), w.working()
 	switch a.Kind {
-	case decide.Wait, decide.Founded, decide.VoidConsent, decide.RecoverFails, decide.Recovered, decide.EndRecovery:
+	case decide.Wait, decide.Founded, decide.VoidConsent, decide.RecoverFails, decide.Recovered, decide.EndRecovery, decide.LeaveOut:
 	default:
 		if w.want.Paused {
 			breaks("a paused cluster is changed")
@@ -45,7 +45,7 @@ func (w *world) judge(a decide.Action) {
 			breaks("a voter is stopped that may come back")
 		}
 		others := working - 1
-		if !w.voters[a.Member] || !w.up(a.Member) || recovers {
+		if !w.voters[a.Member] || !w.up(a.Member) || recovers && !w.quorum() {
 			return
 		}
 		if !a.Evict {
@@ -122,7 +122,7 @@ func (w *world) goesOn(a decide.Action) {
 	name := w.survivor()
 	p, c := w.pods[name+"-recover"], w.claims[name]
 	waits := p != nil && !p.Started && !p.Leaving && !p.Ended && c != nil && !c.Leaving
-	if waits && w.quorum() && a.Kind != decide.EndRecovery && !w.lost[w.node[name+"-recover"]] {
+	if waits && w.quorum() && a.Kind != decide.EndRecovery && a.Kind != decide.LeaveOut && !w.lost[w.node[name+"-recover"]] {
 		w.fault = "a recovery goes on, and a leader answers: " + a.String()
 	}
 	r := w.kept.Recovery

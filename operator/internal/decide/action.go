@@ -36,6 +36,10 @@ const (
 	VoidConsent  Kind = "VoidConsent"  // remember that Consent counts no more
 )
 
+// whilePaused are the actions that a pause does not hold up. They start and stop no member: they remember what has happened,
+// and take back a recovery whose command was not started.
+var whilePaused = []Kind{Founded, VoidConsent, RecoverFails, Recovered, LeaveOut, EndRecovery}
+
 // Action is what to do.
 type Action struct {
 	Kind   Kind
@@ -47,8 +51,10 @@ type Action struct {
 	// Recovery is what Recover and RunRecovery are about.
 	Recovery *Recovery
 	Consent  *Consent
-	Evict    bool   // DeletePod of a member that works: the disruption budget is asked, too
-	Why      string // a sentence's end, for people: "replace c-3: its node is lost"
+	Evict    bool // DeletePod of a member that works: the disruption budget is asked, too
+	// Unstarted is of DeletePod: the pod has not started, and one that has meanwhile is not deleted.
+	Unstarted bool
+	Why       string // a sentence's end, for people: "replace c-3: its node is lost"
 }
 
 // String is what is done and why, for the status.

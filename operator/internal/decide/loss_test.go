@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,6 +208,9 @@ func (w *world) harm(old []decide.Kept) string {
 	}
 	for _, name := range sorted(w.voters) {
 		if w.disk[name] && !w.damaged[name] && w.claims[name] != nil && !w.claims[name].Leaving && !w.lost[w.node[name]] {
+			if w.claims[name].Leaves == nil && w.rand.IntN(2) == 0 { // as the page says
+				w.claims[name].Leaves = slices.DeleteFunc(sorted(w.voters), func(voter string) bool { return voter == name })
+			}
 			w.recovered(name)
 			return name + " is recovered by hand"
 		}

@@ -2,10 +2,6 @@ package decide
 
 import "slices"
 
-// whilePaused are the actions that a pause does not hold up. They start and stop no member: they remember what has happened,
-// and take back a recovery whose command was not started.
-var whilePaused = []Kind{Founded, VoidConsent, RecoverFails, Recovered, EndRecovery}
-
 // Next returns the one action for what is observed; while the cluster is paused, only one that touches no member. A consent
 // that is there meanwhile is void: nobody knows what is done by hand before the pause ends.
 func Next(o *Observed) Action {

@@ -53,8 +53,7 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	p := o.pod(c.Member)
 	switch {
 	case p == nil && o.Cluster != nil:
-		return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves,
-			Why: "a leader answers without it, and a recovery may have begun another epoch on its claim"}
+		return o.leaveOut(c)
 	case c.Leaving:
 		return wait("whether %s was recovered is not known, and its claim was deleted: its data go once its pod is gone",
 			c.Member)
@@ -65,6 +64,9 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 		return &Action{Kind: DeletePod, Member: c.Member, Why: "its pod ended: " + p.Said}
 	case !p.Running && p.Template != o.Want.Template && !p.NodeLost:
 		return &Action{Kind: DeletePod, Member: c.Member, Why: "it does not run, and the spec changed"}
+	case o.Cluster != nil && !p.Started && !p.Running && !p.NodeLost:
+		return &Action{Kind: DeletePod, Member: c.Member, Unstarted: true, Why: "it has not started, and a leader answers " +
+			"without it"}
 	}
 	if slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == c.Member && a.Hearsay && a.Term == 0 }) {
 		return wait("whether %s was recovered is not known: its build tells no epoch, and nobody can log in. If it leads in a "+
@@ -75,8 +77,25 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	if p.NodeLost {
 		waits = "its node is lost"
 	}
+	if o.Cluster != nil {
+		return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If it "+
+			"does not answer soon, a leader answers: delete the pod of %[1]s alone, its claim stays, and a new member takes "+
+			"the place", c.Member, after(": ", waits))
+	}
 	return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If its "+
 		"data are gone for ever, delete its claim, and then its pod", c.Member, after(": ", waits))
+}
+
+// leaveOut ends a recovery whose command may have run: those that it would leave out lead without the survivor.
+func (o *Observed) leaveOut(c *Claim) *Action {
+	return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves,
+		Why: "a leader answers without it, and a recovery may have begun another epoch on its claim"}
+}
+
+// usedNoMore tells whether no process starts on the claim of a member any more, since a command may have run there.
+func (o *Observed) usedNoMore(member string) bool {
+	c := o.claim(member)
+	return c != nil && c.LeftOut
 }
 
 // noteLeaves is the annotation of a claim that Claim.Leaves is read from.

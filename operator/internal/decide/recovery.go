@@ -19,11 +19,19 @@ func recovery(o *Observed) *Action {
 	case command != nil && runs && command.Member == r.Survivor:
 		return commandRuns(o, command)
 	case command != nil && command.Started && !command.Ended && !command.Leaving && !o.stranded(command):
+		if o.usedNoMore(command.Member) {
+			return wait("the pod %s runs on, on a claim that is used no more", command.Name)
+		}
 		return wait("the pod %s recovers %s, which the status does not know", command.Name, command.Member)
 	case command != nil:
 		return o.endCommand(command, "the recovery has ended")
 	case c != nil:
-		return o.survivorTells(c)
+		action := o.survivorTells(c)
+		if runs && o.Want.Paused && !slices.Contains(whilePaused, action.Kind) { // it shall not go on after the pause
+			return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "spec.paused is set: after the pause " + c.Member +
+				" tells whether it was recovered"}
+		}
+		return action
 	case r != nil && r.Done:
 		return leaveDropped(o)
 	case !runs:
@@ -87,6 +95,8 @@ func (o *Observed) recoveryIsOff() string {
 		return "a leader answers again"
 	case o.Want.Paused:
 		return "spec.paused is set"
+	case o.void(o.Kept.Recovery.Accepted):
+		return "its consent is void"
 	case o.consentIsOut():
 		return "spec.recovery is no longer the consent that began it"
 	case o.unclaimed(r.Survivor):
@@ -137,13 +147,19 @@ func lossOnceMore(o *Observed) *Action {
 }
 
 // commandRuns waits for the end of the command. One whose container was not started, as far as anybody has told, may be taken
-// back. Whatever its pod tells, the survivor tells afterwards what the command did.
+// back. Whatever its pod tells, the survivor tells afterwards what the command did. If a leader answers meanwhile, those that
+// were left out work again, and have all that was acknowledged: that is noted at once, since they may be lost again before the
+// command has ended. A command that no node has taken has not run.
 func commandRuns(o *Observed, p *Pod) *Action {
 	r := o.Kept.Recovery
+	if c := o.claim(r.Survivor); o.Cluster != nil && c != nil && len(c.Leaves) > 0 && !p.Homeless && !o.recovered(c) {
+		return o.leaveOut(c)
+	}
 	if p.Ended && !p.Succeeded {
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "the command failed: " + p.Said}
 	}
-	if p.Started && !p.Leaving { // the others are left out, or will be: none shall serve clients should it come back
+	// the others are left out, or will be: none shall serve clients should it come back
+	if p.Started && !p.Leaving && o.Cluster == nil {
 		if action := o.stopLost(r); action != nil {
 			return action
 		}

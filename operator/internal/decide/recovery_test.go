@@ -184,9 +184,11 @@ func TestNext_recoveryOff(t *testing.T) {
 	deleted := func(claim int) func(o *decide.Observed) {
 		return func(o *decide.Observed) { o.Claims[claim].Leaving = true }
 	}
+	isVoid := func(o *decide.Observed) { o.Kept.VoidConsent = o.Want.Consent }
+	leftOut := func(o *decide.Observed) { o.Claims[2].LeftOut, o.Kept.Recovery.Failed = true, "a leader answers" }
 	ran := func(o *decide.Observed) {
 		o.Claims[2].Leaves = []string{"m2", "m3", "m4", "m5"}
-		if i := slices.IndexFunc(o.Pods, func(p decide.Pod) bool { return p.Member == "m1" }); i >= 0 {
+		if i := slices.IndexFunc(o.Pods, func(p decide.Pod) bool { return p.Member == "m1" && !p.Recovers }); i >= 0 {
 			o.Pods = slices.Delete(o.Pods, i, i+1)
 		}
 	}
@@ -269,7 +271,40 @@ func TestNext_recoveryOff(t *testing.T) {
 			stopped(o)
 			o.Pods = append(o.Pods, decide.Pod{Member: "m1", NodeLost: true, Leaving: true})
 		}, decide.Wait, "m1 stops before"},
-		{"the command runs, and none that it leaves out shall serve", both(runs, noConsent, leads), decide.DeletePod, "DeletePod m2"},
+		{"the command runs, and none that it leaves out shall serve", both(runs, noConsent), decide.DeletePod, "DeletePod m2"},
+		{"the command runs, and those that it leaves out lead, with what they acknowledged", both(runs, ran, leads), decide.LeaveOut,
+			"a leader answers without it"},
+		{"the command runs, and those that it leaves out lead during a pause, and may be lost before it ends", both(runs, ran, leads, paused),
+			decide.LeaveOut, "a leader answers without it"},
+		{"the command runs, and a leader has answered without it", both(runs, leads, leftOut), decide.Wait, "runs on"},
+		{"the command has ended, and a leader has answered without it", both(runs, leads, leftOut, func(o *decide.Observed) {
+			o.Pods[2].Ended = true
+		}), decide.EndRecovery, "the recovery has ended"},
+		{"a node has the command, which may have started, and those that it leaves out lead", both(waits, ran, leads), decide.LeaveOut,
+			"a leader answers without it"},
+		{"the command ended badly, and those that it leaves out lead", both(runs, ran, leads, func(o *decide.Observed) {
+			o.Pods[2].Ended = true
+		}), decide.LeaveOut, "a leader answers without it"},
+		{"others lead before the survivor has started, during a pause", both(stopped, ran, leads, paused), decide.LeaveOut,
+			"a leader answers without it"},
+		{"the command's pod is gone, nobody told how it ended, and the cluster is paused", both(stopped, ran, paused), decide.RecoverFails,
+			"spec.paused is set"},
+		{"after the pause the survivor tells before others start", both(stopped, ran, isVoid), decide.CreatePod,
+			"it tells whether it was recovered"},
+		{"the loss is the same, and the consent became void in a pause", isVoid, decide.RecoverFails, "its consent is void"},
+		{"all are stopped, and the consent became void in a pause", both(stopped, isVoid), decide.RecoverFails, "its consent is void"},
+		{"the command does not start, and the consent became void", both(waits, isVoid), decide.EndRecovery, "its consent is void"},
+		{"others lead before the survivor has started, whose pod waits", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			p := &o.Pods[len(o.Pods)-1]
+			p.Running, p.Started, p.Waits = false, false, "ImagePullBackOff"
+		}), decide.DeletePod, "a leader answers without it"},
+		{"others lead, and the survivor's pod waits on a lost node", both(stopped, ran, starts, leads, func(o *decide.Observed) {
+			p := &o.Pods[len(o.Pods)-1]
+			p.Running, p.Started, p.NodeLost = false, false, true
+			for i := range o.Cluster.Members {
+				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
+			}
+		}), decide.Wait, "a leader answers: delete the pod of m1 alone, its claim stays"},
 		{"the command runs, and the consent was taken out", both(runs, noConsent, func(o *decide.Observed) {
 			o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
 		}), decide.Wait, "m1 is recovered"},
@@ -321,7 +356,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			for i := range o.Cluster.Members {
 				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
 			}
-		}), decide.Wait, "before it answers"},
+		}), decide.Wait, "a leader answers: delete the pod of m1 alone, its claim stays"},
 		{"nobody told how the command ended, and the survivor's claim was deleted", both(stopped, ran, deleted(2)), decide.Wait,
 			"its claim was deleted"},
 		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {
