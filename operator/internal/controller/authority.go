@@ -107,8 +107,8 @@ func (r *Clusters) newAuthority(
 		return pair, nil, err
 	}
 	if len(former) > 0 {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, "Authority", "Authority", "the Secret %s was gone: another authority "+
-			"signs from now on, and clients need ca.crt of the Secret %s anew", name, authorityName(c))
+		r.event(c, corev1.EventTypeWarning, "Authority", "Authority", fmt.Sprintf("the Secret %s was gone: another authority "+
+			"signs from now on, and clients need ca.crt of the Secret %s anew", name, authorityName(c)))
 	}
 	trusted := certs.Trusted(pair.Cert, former, r.Now())
 	return pair, trusted, r.create(ctx, &corev1.Secret{ObjectMeta: objects.Meta(c, name), Type: corev1.SecretTypeTLS,

@@ -162,7 +162,7 @@ func (f *fixture) run(pod *corev1.Pod, ready bool) {
 	}
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1",
-		ContainerStatuses: []corev1.ContainerStatus{{Ready: ready, State: running}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "quorate", Ready: ready, State: running}},
 		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}}
 	f.must(f.Status().Update(f.Context(), pod))
 }

@@ -88,7 +88,7 @@ func chooseImage(c *v1alpha1.QuorateCluster, s *sight) (why string) {
 	serving := map[string]bool{}
 	for i := range s.observed.Pods {
 		if p := &s.observed.Pods[i]; !p.Recovers && p.Ready && !p.Leaving {
-			serving[s.pods[p.Name].Spec.Containers[0].Image] = true
+			serving[imageOf(s.pods[p.Name])] = true
 		}
 	}
 	tooOld := func(image string) string {
@@ -111,7 +111,7 @@ func chooseImage(c *v1alpha1.QuorateCluster, s *sight) (why string) {
 	}
 	for i := range s.observed.Pods { // the level rose while the image was being rolled out, or the status was removed
 		if p := &s.observed.Pods[i]; !p.Recovers {
-			if image := s.pods[p.Name].Spec.Containers[0].Image; tooOld(image) == "" {
+			if image := imageOf(s.pods[p.Name]); image != "" && tooOld(image) == "" {
 				c.Status.Image = image
 				return why
 			}
@@ -336,20 +336,7 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	p.Ended = p.Succeeded || pod.Status.Phase == corev1.PodFailed
 	p.Started = p.Succeeded
 	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
-	for i := range pod.Status.ContainerStatuses {
-		status := &pod.Status.ContainerStatuses[i]
-		p.Running = p.Running || status.State.Running != nil
-		p.Ready = p.Ready || status.Ready
-		p.Started = p.Started || status.ContainerID != "" || status.State.Running != nil || status.State.Terminated != nil ||
-			status.LastTerminationState.Terminated != nil
-		for _, ended := range []*corev1.ContainerStateTerminated{status.State.Terminated,
-			status.LastTerminationState.Terminated} {
-			if ended != nil {
-				p.Said = cmp.Or(ended.Message, ended.Reason, p.Said)
-				break
-			}
-		}
-	}
+	containerOf(pod, &p)
 	p.Waits = waits(pod)
 	since := now
 	for i := range pod.Status.Conditions {

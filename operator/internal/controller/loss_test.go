@@ -191,7 +191,7 @@ func TestReconcile_recoveryNotStarted(t *testing.T) {
 	survivor := f.recovering()
 	says := func(state corev1.ContainerState, id string) {
 		pod := f.command(survivor)
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: state, ContainerID: id}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "quorate", State: state, ContainerID: id}}
 		f.must(f.Status().Update(t.Context(), pod))
 		f.must(f.step(1))
 	}

@@ -80,3 +80,39 @@ func TestReconcile_paused(t *testing.T) {
 	f.must(f.Get(t.Context(), client.ObjectKeyFromObject(&gone), &corev1.Pod{}))
 	f.must(f.Get(t.Context(), f.key, &corev1.Service{}))
 }
+
+// Ensure that a pause ends a recovery whose command may have run, as far as anybody knows: after it the survivor tells, the loss is
+// reported again, and the consent, which is void, recovers nothing.
+func TestReconcile_pausedRecovery(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	id, survivor := f.loseTwo(), f.pods()[0]
+	change := func(set func(c *v1alpha1.QuorateCluster)) {
+		c := f.cluster()
+		set(c)
+		f.must(f.Update(t.Context(), c))
+	}
+	change(func(c *v1alpha1.QuorateCluster) { c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 5, Loss: id} })
+	f.must(f.step(6))
+	command := &corev1.Pod{}
+	at := client.ObjectKey{Namespace: "ns", Name: survivor.Name + "-recover"}
+	f.must(f.Get(t.Context(), at, command))
+	f.must(f.Delete(t.Context(), command)) // by somebody, and a node may have run it
+	change(func(c *v1alpha1.QuorateCluster) { c.Spec.Paused = true })
+	f.must(f.step(2))
+	if r := f.cluster().Status.Recovery; !strings.Contains(r.Failed, "spec.paused is set") || strings.Contains(r.Failed, "nothing") {
+		t.Errorf("the recovery is %+v", r)
+	}
+	change(func(c *v1alpha1.QuorateCluster) { c.Spec.Paused = false })
+	f.must(f.step(1))
+	f.must(f.Get(t.Context(), client.ObjectKeyFromObject(&survivor), &survivor))
+	f.run(&survivor, false)
+	f.must(f.step(6))
+	st := f.cluster().Status
+	if st.QuorumLoss == nil || st.VoidedConsent == nil || !strings.Contains(st.Action, "is void") {
+		t.Errorf("after the pause: loss %+v, void %+v, doing %q", st.QuorumLoss, st.VoidedConsent, st.Action)
+	}
+	if err := f.Get(t.Context(), at, command); err == nil {
+		t.Error("a void consent recovers")
+	}
+}

@@ -86,7 +86,7 @@ func (r *Clusters) tellAvailable(c *v1alpha1.QuorateCluster, before *v1alpha1.Qu
 	} else if was == nil {
 		return // it is being founded
 	}
-	r.Events.Eventf(c, nil, kind, is.Reason, Available, "%s", bounded(is.Message, 1024))
+	r.event(c, kind, is.Reason, Available, is.Message)
 }
 
 // progress tells what the operator does, or that it does nothing: a cluster that is paused may lack what the spec wants, so
@@ -223,6 +223,9 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 				"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
 				loss.Consent)
 			message += compared(loss, s)
+			if why := s.observed.WhyLost(loss.Lost); why != "" {
+				message += ". " + why
+			}
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
 		}

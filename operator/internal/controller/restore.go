@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 // The states of a restore.
@@ -124,6 +125,10 @@ func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 		Annotations: map[string]string{annotationRestore: string(q.UID)}}}
 	like.Spec.DeepCopyInto(&c.Spec)
 	c.Spec.Backup, c.Spec.Recovery, c.Spec.Restore, c.Spec.Paused = nil, nil, q.Spec.From.DeepCopy(), false
+	// that of its members: the release of the spec does not read states of this level
+	if meta.IsStatusConditionTrue(like.Status.Conditions, VersionRefused) && like.Status.Image != "" {
+		c.Spec.Image, c.Spec.Version = objects.Split(like.Status.Image)
+	}
 	c.Spec.Exposure = v1alpha1.Exposure{Type: string(corev1.ServiceTypeClusterIP)}
 	if err := r.Create(ctx, c); err != nil {
 		if apierrors.IsInvalid(err) {

@@ -81,7 +81,7 @@ func TestReconcile_restoreFails(t *testing.T) {
 		pods[0].Status = corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{Name: "restore",
 			State: state, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1,
 				Reason: "Error", Message: "plan for latest\n  base entry 1\nquorate: it is encrypted\n"}}}},
-			ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "quorate", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "PodInitializing"}}}}}
 		f.must(f.Status().Update(t.Context(), &pods[0]))
 		f.must(f.step(1))
@@ -97,5 +97,28 @@ func TestReconcile_restoreFails(t *testing.T) {
 	done := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 	if got := fails(done); strings.Contains(got, "restore") {
 		t.Errorf("once it has succeeded, it says %q", got)
+	}
+}
+
+// Ensure that a restored cluster gets the image that members of the other one have where the spec's is refused: it would not read a state
+// of this level, and founded nothing.
+func TestRestores_refusedVersion(t *testing.T) {
+	for image, want := range map[string][2]string{"r.example.com:5000/quorate:v1.1.0": {"r.example.com:5000/quorate", "v1.1.0"},
+		"quorate@sha256:0a": {"quorate@sha256:0a", ""}} {
+		f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) {
+			c.Spec.Version, c.Status.Image = "1.0.0", image
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: controller.VersionRefused, Status: metav1.ConditionTrue})
+		})
+		q := &v1alpha1.QuorateRestore{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "ns"}, Spec: v1alpha1.QuorateRestoreSpec{
+			ClusterName: "past", Like: "kv", From: v1alpha1.RestoreFrom{Place: "s3://b/p", At: "latest"}}}
+		f.must(f.Create(t.Context(), q))
+		_, err := (&controller.Restores{Client: f.Client, Read: f.Client}).Reconcile(t.Context(),
+			ctrl.Request{NamespacedName: client.ObjectKeyFromObject(q)})
+		f.must(err)
+		made := &v1alpha1.QuorateCluster{}
+		f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "past"}, made))
+		if made.Spec.Image != want[0] || made.Spec.Version != want[1] {
+			t.Errorf("of %s it has image %s and version %q", image, made.Spec.Image, made.Spec.Version)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/quorate/quorate/operator/internal/decide"
+	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 // mostTold is how many bytes of a message of Kubernetes are told.
@@ -39,7 +40,7 @@ func waits(pod *corev1.Pod) string {
 			return told(strings.Trim(why.Reason+": "+why.Message, ": ")) + arrow(cures[why.Reason])
 		case ended != nil && (ended.ExitCode != 0 || status.State.Running == nil):
 			return endedSo(pod, &status, ended)
-		case status.State.Running != nil && status.Name != pod.Spec.Containers[0].Name:
+		case status.State.Running != nil && status.Name == objects.ContainerRestore:
 			return "its container " + status.Name + " runs"
 		}
 	}

@@ -164,6 +164,7 @@ func quorumLoss(o *Observed) *Action {
 	s := &loss.Survivor
 	said := fmt.Sprintf("%d of %d voters are lost (%v). The best survivor is %s, at revision %d", len(loss.Lost),
 		len(loss.Voters), loss.Lost, s.Member, s.Revision)
+	why := after(". ", o.WhyLost(loss.Lost))
 	if len(loss.Silent) > 0 {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
 			"those whose data are gone for ever%s", said, loss.Silent, after(". ", o.whyAny(loss.Silent)))
@@ -183,7 +184,7 @@ func quorumLoss(o *Observed) *Action {
 	reported, consent := o.Kept.Reported, o.Want.Consent
 	switch {
 	case consent == nil:
-		return wait("%s: see status.quorumLoss", said)
+		return wait("%s: see status.quorumLoss%s", said, why)
 	case o.void(*consent):
 		return wait("%s. spec.recovery.acceptLossAfter %d is void: see status.voidedConsent. Take spec.recovery out, and then "+
 			"accept the loss that status.quorumLoss reports", said, consent.Revision)

@@ -39,6 +39,11 @@ func TestNext_quorumLoss(t *testing.T) {
 		why  string
 	}{
 		{"without a consent", func(*decide.Observed) {}, decide.Wait, "at revision 70"},
+		{"without a consent, and nodes are lost", func(*decide.Observed) {}, decide.Wait, ". m2: its node is not ready, or gone"},
+		{"without a consent, and no node takes a voter whose claim is there", func(o *decide.Observed) {
+			o.Pods[0].NodeLost, o.Pods[0].Homeless, o.Pods[0].Waits = false, true, "0/2 nodes are available"
+		}, decide.Wait, "No node takes [m3], whose claims are there and are not compared: make room, or take podAntiAffinity: Required out, " +
+			"before you accept. m3: 0/2 nodes are available"},
 		{"with one", consent(70), decide.Recover, "m1"},
 		{"with one to a greater loss, as an older one that is applied again", consent(10), decide.Wait, "which is another one"},
 		{"with one to less than is lost", consent(71), decide.Wait, "which is another one"},

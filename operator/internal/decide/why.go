@@ -1,6 +1,9 @@
 package decide
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // why says why the process of a member does not serve, as far as Kubernetes tells; empty: it does not.
 func (o *Observed) why(name string) string {
@@ -40,6 +43,23 @@ func (o *Observed) whyAny(names []string) string {
 		}
 	}
 	return ""
+}
+
+// WhyLost says why voters are lost, as far as Kubernetes tells. One that no node takes may come back with all that it has: its
+// claim is there, and no recovery compares it.
+func (o *Observed) WhyLost(lost []string) string {
+	var homeless []string
+	for _, name := range slices.Sorted(slices.Values(lost)) {
+		c, p := o.claim(name), o.pod(name)
+		if p != nil && p.Homeless && !p.NodeLost && c != nil && !c.Leaving {
+			homeless = append(homeless, name)
+		}
+	}
+	if len(homeless) == 0 {
+		return o.whyAny(lost)
+	}
+	return fmt.Sprintf("No node takes %v, whose claims are there and are not compared: make room, or take podAntiAffinity: "+
+		"Required out, before you accept%s", homeless, after(". "+homeless[0]+": ", o.pod(homeless[0]).Waits))
 }
 
 // names are those of the members that the leader knows.

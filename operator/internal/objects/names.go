@@ -44,6 +44,12 @@ const (
 	PurposeRecover = "recover"
 )
 
+// Containers of pods: others are not the operator's, as a mesh adds them.
+const (
+	ContainerQuorate = "quorate" // of a member, or of the command that recovers one
+	ContainerRestore = "restore" // runs before the first member of a restored cluster
+)
+
 // Ports of members.
 const (
 	PortClient  = 2379

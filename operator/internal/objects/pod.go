@@ -111,7 +111,7 @@ func base(c *v1alpha1.QuorateCluster, name, member, purpose string) *corev1.Pod 
 		Volumes: []corev1.Volume{{Name: volumeData, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: member}}}},
 		Containers: []corev1.Container{{
-			Name: "quorate", Image: Image(c), ImagePullPolicy: c.Spec.ImagePullPolicy, Resources: c.Spec.Resources,
+			Name: ContainerQuorate, Image: Image(c), ImagePullPolicy: c.Spec.ImagePullPolicy, Resources: c.Spec.Resources,
 			Env: append([]corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
 				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}}}, c.Spec.Env...),
 			VolumeMounts:             []corev1.VolumeMount{{Name: volumeData, MountPath: mountData}},
@@ -193,7 +193,7 @@ func membership(c *v1alpha1.QuorateCluster, founders, others []string) []string 
 func restore(c *v1alpha1.QuorateCluster, pod *corev1.Pod, name string) corev1.Container {
 	from := c.Spec.Restore
 	init := *pod.Spec.Containers[0].DeepCopy()
-	init.Name, init.Ports, init.LivenessProbe, init.ReadinessProbe = "restore", nil, nil, nil
+	init.Name, init.Ports, init.LivenessProbe, init.ReadinessProbe = ContainerRestore, nil, nil, nil
 	init.Args = []string{"restore", "--skip-existing", "--from=" + from.Place, "--at=" + from.At, "--data-dir=" + dataDir,
 		"--name=" + name,
 		"--initial-cluster=" + name + "=" + PeerURL(c, name), "--initial-cluster-token=" + string(c.UID),

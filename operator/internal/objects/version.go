@@ -33,6 +33,14 @@ func tagOf(image string) string {
 	return tag
 }
 
+// Split returns the name of an image and its tag; without a tag, where it has none or is named by its digest.
+func Split(image string) (name, tag string) {
+	if tag = tagOf(image); tag == "" {
+		return image, ""
+	}
+	return strings.TrimSuffix(image, ":"+tag), tag
+}
+
 // before11 tells whether an image is of release 1.0, by its tag: that knows no continuous backup, and does not start with a
 // flag that it does not know.
 func before11(image string) bool { return TooOld(image, uint32(level.Second)) != "" }
