@@ -310,6 +310,7 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 		Bytes:   size.Value(),
 		Used:    claim.Annotations[objects.AnnotationUsed] != "" || claim.Annotations[objects.AnnotationEpoch] != "",
 		Leaving: claim.DeletionTimestamp != nil,
+		Empty:   claim.Spec.VolumeName == "",
 		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
 		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
 		Leaves:  leavesOf(claim.Annotations[objects.AnnotationLeaves]),

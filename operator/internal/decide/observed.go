@@ -89,6 +89,7 @@ type Claim struct {
 	Bytes   int64 // that were asked for
 	Used    bool  // a pod was made for it
 	Leaving bool  // it was deleted, and goes once no pod uses it
+	Empty   bool  // it has no volume yet, so that no process had it
 	Cordon  bool  // the operator cordons the member, since its node is drained
 	Refused bool  // it does not grow
 	Epoch   Epoch // in which a leader named the member last; without a name: none has yet

@@ -147,6 +147,9 @@ func jobs(o *Observed) *Action {
 		for i := range o.Cluster.Members {
 			m := &o.Cluster.Members[i]
 			why := o.lost(m)
+			if slices.Contains(job.Adds, m.Name) && !m.Started && o.homeless(m.Name) != nil {
+				continue // another newcomer would find no node either
+			}
 			if why != "" && !job.Cancelled && job.Quiet >= homeless*o.Want.ReplaceAfter && !slices.Contains(job.Removes, m.ID) {
 				return &Action{Kind: Cancel, Member: m.Name, ID: job.ID, Why: why + ", and the change waits: " + job.What}
 			}
@@ -170,8 +173,17 @@ func leavers(o *Observed) *Action {
 			return &Action{Kind: NoteRemoved, Member: c.Member, Why: "it is no member any more"}
 		}
 	}
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if !c.Leaving && c.Empty && o.removed(c) && o.homeless(c.Member) != nil && o.probe() != o.pod(c.Member) {
+			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "no node has taken it, and it is no member any more"}
+		}
+	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
+		if p == o.probe() {
+			continue
+		}
 		if !p.Recovers && !p.Leaving && !o.dropped(p) && !o.Cluster.named(p.Member) &&
 			!slices.Contains(o.Kept.Dropped, p.Member) {
 			return &Action{Kind: DeletePod, Member: p.Member, Why: "it is no member any more"}
@@ -256,12 +268,22 @@ func spares(o *Observed) *Action {
 			return &Action{Kind: DeleteClaim, Member: c.Member, Why: "no member needs it"}
 		}
 	}
+	if p := o.probe(); p != nil {
+		if c := o.claim(p.Member); c.Empty && !c.Leaving && o.removed(c) { // before its pod: then nothing is left to be kept
+			return &Action{Kind: DeleteClaim, Member: p.Member, Why: "no member needs it"}
+		}
+		return &Action{Kind: DeletePod, Member: p.Member, Unstarted: true, Why: "no member needs it"}
+	}
 	return nil
 }
 
 // newcomer returns the action for a claim that is not used yet, or the claim first. The zone is that of the member that
-// goes, if one does and its zone is still wanted.
+// goes, if one does and its zone is still wanted. While no node takes a newcomer that was taken back, no other one is made.
 func (o *Observed) newcomer(a Action, instead string) *Action {
+	if p := o.probe(); p != nil {
+		return wait("no node takes a newcomer: make room, or take podAntiAffinity: Required out%s", after(". "+p.Member+": ",
+			p.Waits))
+	}
 	for i := range o.Claims {
 		if c := &o.Claims[i]; !c.Used && !c.Leaving && !o.Cluster.named(c.Member) && !o.leftOut(c) {
 			a.Member = c.Member
