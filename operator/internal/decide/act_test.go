@@ -45,7 +45,9 @@ func (w *world) judge(a decide.Action) {
 			breaks("a voter is stopped that may come back")
 		}
 		others := working - 1
-		if !w.voters[a.Member] || !w.up(a.Member) || recovers && !w.quorum() {
+		// one that a recovery left out is a voter again where the recovered one was lost, too, and counts for nothing alone
+		gives := recovers || slices.Contains(w.kept.Dropped, a.Member)
+		if !w.voters[a.Member] || !w.up(a.Member) || gives && !w.quorum() {
 			return
 		}
 		if !a.Evict {
