@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
@@ -59,6 +60,7 @@ func operator(t *testing.T, cfg *rest.Config, known *runtime.Scheme, elects bool
 		LeaderElectionID: "e2e", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
 		Controller: config.Controller{SkipNameValidation: new(true)}})
 	must(t, err)
+	metrics.Registry.Unregister(&controller.Gauges{}) // of an operator that ran in this process before
 	must(t, controller.SetUp(mgr))
 	done := make(chan struct{})
 	go func() {
