@@ -20,6 +20,7 @@ type baseWork struct {
 	behind   int              // segments that were put since then, and are not known to be in it
 	manifest *backup.Manifest // of the checkpoint
 	timed    bool             // the manifest has its time
+	moments  moments          // of entries since it was asked for
 	files    []*object        // not in the place yet
 	whole    *object          // the manifest, once all files are there
 	failures int
@@ -37,9 +38,11 @@ func (s *Shipper) turnBase() {
 	if b.manifest == nil {
 		return
 	}
-	// The time of a base bounds those of its entries from above: it is known once they all came by.
+	// The time of a base is that of its entry, and bounds those of the entries before it: it is known once they all came by.
 	if !b.timed && s.applied >= b.manifest.Index {
-		b.manifest.Time, b.timed = s.last.Time, true
+		if b.manifest.Time, b.timed = b.moments.of(b.manifest.Index); b.timed {
+			b.moments = moments{}
+		}
 	}
 	s.putFiles()
 	// A base comes after the segments up to it: a member that takes over, and continues it, would leave out those that are
@@ -69,7 +72,8 @@ func (s *Shipper) beginBase() {
 		b.at, b.after = s.now, 0
 		return
 	}
-	b.asked, b.behind = true, 0
+	b.asked, b.behind, b.moments = true, 0, moments{every: 1000}
+	b.moments.add(s.applied, s.last.Time)
 	run := b.run
 	s.begin(Op{Kind: Checkpoint}, byDisk, func(o *Outcome) {
 		switch {
@@ -197,5 +201,12 @@ func (b *baseWork) count(end consensus.Index) {
 	b.after++
 	if b.asked && (b.manifest == nil || end > b.manifest.Index) {
 		b.behind++
+	}
+}
+
+// came notes the time of the last entry for a base that is being made.
+func (s *Shipper) came() {
+	if b := &s.base; b.asked && !b.timed {
+		b.moments.add(s.applied, s.last.Time)
 	}
 }

@@ -264,6 +264,7 @@ func (s *Shipper) Applied(now int64, b *Batch) {
 	s.news = max(s.news, b.news())
 	s.take(b)
 	s.applied = b.Items[len(b.Items)-1].Entry.Index
+	s.came()
 	s.turn()
 }
 
@@ -291,6 +292,7 @@ func (s *Shipper) Replaced(now int64, applied consensus.Index) {
 	if applied > s.applied {
 		s.leaveOut(fmt.Sprintf("the store was replaced by a snapshot of entry %d", applied))
 		s.applied, s.news = applied, applied
+		s.came()
 	}
 	s.turn()
 }

@@ -70,6 +70,35 @@ func TestShipper_baseTime(t *testing.T) {
 	}
 }
 
+// The time of a base is that of its entry, however long its files take to be summed, and however many entries come by meanwhile.
+func TestShipper_baseTimeLater(t *testing.T) {
+	for _, long := range []int64{60, 10_000} {
+		s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90}, 1000)
+		checkpoint := s.Take()[0]
+		last := 90 + consensus.Index(long)
+		for i := consensus.Index(91); i <= last; i++ {
+			s.Applied(int64(i-90)*2000, batch(i, i))
+			for _, op := range s.Take() {
+				s.Done(op.ID, ship.Outcome{})
+			}
+		}
+		s.Done(checkpoint.ID, ship.Outcome{Made: &backup.Manifest{Index: 95, Level: 1, Sum: 95, Revision: 1,
+			Files: []backup.File{{Name: "a.sst", Hash: backup.HashOf([]byte("a"))}}}})
+		for range 5 {
+			for _, op := range s.Take() {
+				if base, err := backup.ParseBase(op.Name); err == nil && (base.Time < 10_000 || base.Time > 10_000+2*long) {
+					t.Errorf("after %d entries: %+v", long, base)
+				}
+				s.Done(op.ID, ship.Outcome{})
+			}
+			s.Tick(int64(long)*2000 + 5000)
+		}
+		if s.Progress().Base.Index != 95 {
+			t.Errorf("after %d entries: %+v", long, s.Progress())
+		}
+	}
+}
+
 // A base by a member whose clock is ahead does not keep the next one from being made.
 func TestNew_clockAhead(t *testing.T) {
 	base := &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 90, Sum: 90},
