@@ -72,6 +72,23 @@ func (p *Plan) Further(index consensus.Index) *Plan {
 	return &further
 }
 
+// Behind returns the last entry of the line of a plan that is at most so many entries, and bytes of segments, behind another
+// one.
+func (p *Plan) Behind(index, entries consensus.Index, bytes int64) consensus.Index {
+	last := index
+	for i := range p.rest {
+		s := &p.rest[i]
+		if s.End.Index <= index {
+			continue
+		}
+		if bytes -= s.Size; bytes < 0 {
+			break
+		}
+		last = min(s.End.Index, index+entries)
+	}
+	return last
+}
+
 // Crossing returns the links by which segments are taken for those of the history that was chosen, and that names alone tell
 // of: states of the history lie within them. Names of encrypted segments have no sums to compare.
 func (c *Catalog) Crossing(p *Plan, without func(Hash) bool) (links []Link) {

@@ -15,6 +15,13 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("reading it takes %d bytes of memory, and there are %d", e.Bytes, e.Most)
 }
 
+// RoomError means that there is no room on the disk for what an object becomes. It says nothing of whether the object is
+// damaged.
+type RoomError struct{ Err error }
+
+func (e *RoomError) Error() string { return e.Err.Error() }
+func (e *RoomError) Unwrap() error { return e.Err }
+
 // Anybody who can write to a place can put an object that is small there, and large once it is read. So what an object
 // becomes is told from its bytes before anything is allocated for it.
 

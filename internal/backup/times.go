@@ -1,7 +1,9 @@
 package backup
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -29,11 +31,12 @@ type TimesError struct {
 	At     Said // the last state within the target, by the plan
 	Other  Said // a state before At with a time after the target, or one after At with a time within it
 	Before Head // the last state within the target that is before Other, if that is before At; zero: none is known
+	Beyond bool // nothing is known to lead to Other
 }
 
 func (e *TimesError) Error() string {
 	other := &e.Other.Head
-	if other.Index <= e.At.Index {
+	if other.Index <= e.At.Index || e.Beyond {
 		other = &e.Before
 	}
 	kind, says, why := "times", func(s *Said) string { return Time(s.Time) }, "A clock was wrong, or somebody"
@@ -55,9 +58,11 @@ type Times struct {
 	First, Last consensus.Index
 	Within      *Stored // the segment that says which one; nil: First is Last
 
-	at   Said
-	plan *Plan
-	all  []Said
+	at    Said
+	plan  *Plan
+	line  *line
+	all   []Said
+	loose []bool // of all: nothing leads from there to the line, as behind a gap
 }
 
 // Times returns what names say of times for a plan. Segments that are encrypted are among them: their names have times.
@@ -72,22 +77,44 @@ func (c *Catalog) Times(p *Plan, without func(Hash) bool) *Times {
 		}
 	}
 	l := c.lineOf(c.joints(without), p)
-	before := func(h Head) bool { // a recovery may have lost what is of a former epoch
-		return !c.chosen && h.Index < l.begin() && h.Epoch == l.first.Epoch
+	t.line = l
+	down := c.contiguous(l.begin(), l.first.Epoch, without)
+	add := func(s Said) {
+		// A recovery may have lost what is of a former epoch.
+		before := !c.chosen && s.Index < l.begin() && s.Epoch == l.first.Epoch
+		if on := l.points[s.Point]; on || before {
+			t.all, t.loose = append(t.all, s), append(t.loose, !on && s.Index < down)
+		}
 	}
 	for i := range c.Segments {
-		s := &c.Segments[i]
-		if !without(s.Hash) && (l.points[s.End] || before(s.Head())) {
-			t.all = append(t.all, Said{s.Head(), s, nil})
+		if s := &c.Segments[i]; !without(s.Hash) {
+			add(Said{s.Head(), s, nil})
 		}
 	}
 	for i := range c.Bases {
-		b := &c.Bases[i]
-		if !without(b.Hash) && (l.points[b.Point] || before(b.Head())) {
-			t.all = append(t.all, Said{b.Head(), nil, b})
+		if b := &c.Bases[i]; !without(b.Hash) {
+			add(Said{b.Head(), nil, b})
 		}
 	}
 	return t
+}
+
+// contiguous returns the first state from which segments have all entries up to a later one, by their names.
+func (c *Catalog) contiguous(to consensus.Index, epoch uint64, without func(Hash) bool) consensus.Index {
+	ranges := make([]*Stored, 0, len(c.Segments))
+	for i := range c.Segments {
+		if s := &c.Segments[i]; s.Epoch == epoch && s.First <= to && !without(s.Hash) {
+			ranges = append(ranges, s)
+		}
+	}
+	slices.SortFunc(ranges, func(a, b *Stored) int { return cmp.Compare(b.End.Index, a.End.Index) })
+	for _, s := range ranges {
+		if s.End.Index < to {
+			break
+		}
+		to = min(to, s.First-1)
+	}
+	return to
 }
 
 // Settle tells what Within holds.
@@ -108,21 +135,31 @@ func (t *Times) Settle(within *Segment) {
 	t.First, t.Last = t.at.Index, t.at.Index
 }
 
-// early reports whether a moment is within the target, and late whether it is after it, and not only by another member's clock.
+// early reports whether a moment behind the last state within the target is within the target, too, and not only by another
+// member's clock: entries that write no key have the revision of the one before them.
 func (t *Times) early(m Moment) bool {
 	target := t.plan.Target
+	if target.Revision != 0 && m.Revision == target.Revision && t.at.Revision == target.Revision {
+		return false
+	}
 	return target.Within(0, m) && (target.Time == 0 || m.Time <= target.Time-clocksApart)
 }
 
-func (t *Times) late(m Moment) bool {
+// late reports whether a moment before the last state within the target is after the target, by more than clocks differ.
+func (t *Times) late(m Moment, apart int64) bool {
 	target := t.plan.Target
-	return target.Revision != 0 && m.Revision > target.Revision || target.Time != 0 && m.Time > target.Time+clocksApart
+	return target.Revision != 0 && m.Revision > target.Revision || target.Time != 0 && m.Time > target.Time+apart
 }
 
-// Fallen returns what names say against the last state within the target.
+// Fallen returns what names say against the last state within the target. Behind a gap the clock of another member may have
+// been ahead for long: nothing there is compared by the minute.
 func (t *Times) Fallen() (fallen []Said) {
-	for _, s := range t.all {
-		if s.Index <= t.First && t.late(s.Moment) || s.Index > t.Last && t.early(s.Moment) {
+	for i, s := range t.all {
+		apart := clocksApart
+		if t.loose[i] {
+			apart = apartBy
+		}
+		if s.Index <= t.First && t.late(s.Moment, apart) || s.Index > t.Last && t.early(s.Moment) {
 			fallen = append(fallen, s)
 		}
 	}
@@ -144,7 +181,7 @@ func (t *Times) Beside() (beside []*Stored) {
 func (t *Times) Inside(stored *Stored, s *Segment) (fallen []Said) {
 	for i := range s.Items {
 		index, m := s.Items[i].Entry.Index, Moment{s.Items[i].Revision, s.Items[i].Time}
-		if index == t.Last && t.late(m) || index == t.Last+1 && t.early(m) {
+		if index == t.Last && t.late(m, clocksApart) || index == t.Last+1 && t.early(m) {
 			said := Said{stored.Head(), stored, nil}
 			said.Index, said.Moment = index, m
 			fallen = append(fallen, said)
@@ -153,13 +190,17 @@ func (t *Times) Inside(stored *Stored, s *Segment) (fallen []Said) {
 	return fallen
 }
 
-// Error is the TimesError for what is said against the last state within the target.
+// Error is the TimesError for what is said against the last state within the target. It advises entries of the line alone:
+// those can be had.
 func (t *Times) Error(fallen *Said) *TimesError {
 	e := &TimesError{Target: t.plan.Target, At: t.at, Other: *fallen}
 	for _, s := range t.all {
-		if s.Index < fallen.Index && t.plan.Target.Within(0, s.Moment) && s.Index > e.Before.Index {
+		if s.Index < fallen.Index && t.line.points[s.Point] && t.plan.Target.Within(0, s.Moment) && s.Index > e.Before.Index {
 			e.Before = s.Head
 		}
+	}
+	if e.Beyond = fallen.Index > t.line.last.Index; e.Before.Index == e.At.Index {
+		e.Before = Head{}
 	}
 	return e
 }

@@ -50,7 +50,7 @@ func (s *Search) latest(ctx context.Context) (*backup.Plan, error) {
 		if err != nil {
 			return nil, nil
 		}
-		again, _, err := s.compare(ctx, p.Links())
+		again, err := s.compare(ctx, p.Links())
 		switch {
 		case errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
 			return p, nil

@@ -146,25 +146,27 @@ func (s *Search) lead(ctx context.Context, p *backup.Plan) (again bool, err erro
 		s.leave(p.Base.Hash)
 		return true, nil
 	}
-	again, at, err := s.compare(ctx, p.Doubts())
-	if Hidden(err) {
-		s.Hide(at.Segment.Hash, err)
+	again, err = s.compare(ctx, p.Doubts())
+	if unread := (*unreadError)(nil); Hidden(err) && errors.As(err, &unread) {
+		s.Hide(unread.object, err)
 		return true, nil
 	}
 	if again || err != nil {
 		return again, err
 	}
-	again, _, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
+	again, err = s.compare(ctx, p.Links()) // what leads on from a base of another history is compared with the wrong line
 	if Hidden(err) {
 		err = nil // a restore finds that out
 	}
 	return again, err
 }
 
-// Hidden reports whether an error says that an object cannot be read here: it is encrypted to others, or too large.
+// Hidden reports whether an error says that an object cannot be read here: it is encrypted to others, or too large for the
+// memory or the disk.
 func Hidden(err error) bool {
-	large := (*backup.TooLargeError)(nil)
-	return errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large)
+	large, room := (*backup.TooLargeError)(nil), (*backup.RoomError)(nil)
+	return errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients) || errors.As(err, &large) ||
+		errors.As(err, &room)
 }
 
 // sole returns an error if a plan's state is one of two that the place has; again is true if damage was found that makes
@@ -196,22 +198,22 @@ func (s *Search) sole(ctx context.Context, p *backup.Plan) (again bool, err erro
 	return false, nil
 }
 
-// compare compares links with what the segments hold, until one is found that makes another plan. An error is of the link at.
-func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, at *backup.Link, err error) {
+// compare compares links with what the segments hold, until one is found that makes another plan.
+func (s *Search) compare(ctx context.Context, links []backup.Link) (again bool, err error) {
 	for i := range links {
 		through, err := s.through(ctx, &links[i])
 		damage := (*damage)(nil)
 		switch {
 		case errors.As(err, &damage) && ctx.Err() == nil:
 			s.Leave(damage.object, damage.err)
-			return true, nil, nil
+			return true, nil
 		case err != nil:
-			return false, &links[i], err
+			return false, err
 		case !through:
-			return true, nil, nil
+			return true, nil
 		}
 	}
-	return false, nil, nil
+	return false, nil
 }
 
 // apart reports whether a stray is not known to be of the history of the line beside it, or of one that is the same up to what
@@ -385,8 +387,18 @@ func of(object backup.Hash, name string, err error) error {
 	case errors.Is(err, backup.ErrLater): // somebody may have made it up
 		return &damage{object, fmt.Errorf("object %s: %w", name, err)}
 	}
-	return fmt.Errorf("object %s: %w", name, err)
+	return &unreadError{object, name, err}
 }
+
+// unreadError is why an object could not be read that may be a good one.
+type unreadError struct {
+	object backup.Hash
+	name   string
+	err    error
+}
+
+func (u *unreadError) Error() string { return fmt.Sprintf("object %s: %v", u.name, u.err) }
+func (u *unreadError) Unwrap() error { return u.err }
 
 // agreed returns a backup.TimesError if objects at the place do not agree which state is the last one within a time or a
 // revision: of one history they do not fall, but where a clock was wrong. again is true if damage was found that makes another
@@ -414,7 +426,7 @@ func (s *Search) agreed(ctx context.Context, t *backup.Times) (again bool, err e
 		switch {
 		case err != nil:
 			return false, err
-		case whole, i >= backup.MaxStrays:
+		case whole:
 			return false, t.Error(&fallen[i])
 		}
 		again = again || bad

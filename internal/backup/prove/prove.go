@@ -418,6 +418,9 @@ func (r *run) replay(c *backup.Catalog, target backup.Target) (*opened, error) {
 	r.stores++
 	dir := r.FS.PathJoin(r.Dir, strconv.Itoa(r.stores))
 	state, err := replay.Run(r.ctx, r.options(dir), c, target)
+	if room := (*backup.RoomError)(nil); errors.As(err, &room) {
+		return nil, room.Err // it says nothing of the backup
+	}
 	if err != nil {
 		return nil, err
 	}

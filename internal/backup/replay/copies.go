@@ -13,6 +13,7 @@ import (
 const (
 	copyAfter   = 4 << 20
 	segmentCost = 64 << 10
+	copyRoom    = 256 << 20 // with less room on the disk copies are removed: compactions write tables anew
 )
 
 // Endings of the directories of copies, beside that of the store.
@@ -23,8 +24,8 @@ const (
 
 // copies are copies of the store, beside it, to which a restore goes back from entries that are not the cluster's: else each
 // segment that somebody made up would let the base be downloaded again. They are made of links, and only once that has
-// happened. They are removed at the end, and where there is no room for the tables of another store: the links keep the former
-// ones on the disk.
+// happened. They are removed at the end, before a base is downloaded, and where room goes: the links keep former tables on the
+// disk.
 type copies struct {
 	*Options
 	catalog *backup.Catalog
@@ -68,16 +69,15 @@ func (c *copies) remove() error {
 	return errors.Join(c.FS.RemoveAll(c.Dir+baseCopy), c.FS.RemoveAll(c.Dir+logCopy))
 }
 
-func (c *copies) fit() bool { return c.Room == nil || c.Room(c.bytes) == nil }
+// fit reports whether there is still room beside the copies: for a base as large as this one, or for copyRoom.
+func (c *copies) fit() bool { return c.Room == nil || c.Room(min(c.bytes, copyRoom)) == nil }
 
-// afterBase copies the base that was just opened, if a copy is wanted and there is room.
+// afterBase copies the base that was just opened, if a copy is wanted: links take no room yet.
 func (c *copies) afterBase(s *State, bytes int64) error {
-	if err := c.drop(); err != nil || !c.wanted {
-		return err
-	}
-	if c.bytes = bytes; !c.fit() {
+	if !c.wanted {
 		return nil
 	}
+	c.bytes = bytes
 	return c.copy(s, baseCopy, &c.first)
 }
 

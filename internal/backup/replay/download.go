@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -10,17 +11,17 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// download reads the files of a base into the directory, several at once.
+// download reads the files of a base into the directory, several at once. Copies of another store are removed before: they
+// hold the disk.
 func (r *replaying) download(m *backup.Manifest) error {
-	if err := errors.Join(r.FS.RemoveAll(r.Dir), r.FS.MkdirAll(r.Dir, 0o700)); err != nil {
+	if err := errors.Join(r.copies.drop(), r.FS.RemoveAll(r.Dir), r.FS.MkdirAll(r.Dir, 0o700)); err != nil {
 		return err
 	}
-	if r.Room != nil {
-		if err := r.Room(m.SizeBytes() + r.plan.LogBytes()); err != nil {
-			return err
-		}
+	if err := r.room(m); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -55,6 +56,33 @@ func (r *replaying) download(m *backup.Manifest) error {
 		return nil
 	}
 	return durable.SyncDir(r.FS, r.Dir)
+}
+
+// room asks for room for the files of a base. Where there is none it looks whether they are as large as the manifest says,
+// which somebody may have made up: then it returns a fetch.DamageError, and else a backup.RoomError. Growth by the log is
+// not asked for: nobody knows it, and where all keys are written again there is none.
+func (r *replaying) room(m *backup.Manifest) error {
+	if r.Room == nil {
+		return nil
+	}
+	refused := r.Room(m.SizeBytes())
+	if refused == nil {
+		return nil
+	}
+	for i := range m.Files {
+		f := &m.Files[i]
+		name := backup.FileName(r.plan.Base.Cluster, f.Hash)
+		switch info, err := r.Store.Stat(r.ctx, name); {
+		case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrForeign):
+			return &fetch.DamageError{Name: name, Err: err}
+		case err != nil:
+			return err
+		case info.Size != f.Size:
+			return &fetch.DamageError{Name: name, Err: fmt.Errorf("%w: it has %d bytes, and %s says %d", backup.ErrDamaged,
+				info.Size, &r.plan.Base, f.Size)}
+		}
+	}
+	return &backup.RoomError{Err: refused}
 }
 
 func (r *replaying) create(path string) (io.WriteCloser, error) {

@@ -121,6 +121,11 @@ func TestRun_timesOfNothing(t *testing.T) {
 	m.replace(segment.String(), []byte("no segment"))
 	target := backup.Target{Time: m.at[at].Time}
 	m.alone("garbage", target, m.last(target), true, 2)
+	for i := range backup.MaxStrays {
+		base.Hash[0], base.Hash[1] = byte(i), byte(i>>8)
+		m.replace(base.String(), []byte("no base"))
+	}
+	m.alone("much garbage", target, m.last(target), true, 2+backup.MaxStrays)
 }
 
 // Ensure that a clock that was ahead refuses only the times of which nobody can say whose they are.

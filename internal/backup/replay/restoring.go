@@ -99,10 +99,11 @@ func (r *restoring) blame(plan *backup.Plan, err error) error {
 		return nil
 	}
 	if Later(err) { // of a later build, unless others have the same entries
-		if r.suspects.add(r.look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
-			return nil
+		if !r.suspects.add(r.look, &plan.Base, without, &fetch.DamageError{Name: object.name, Err: err}) {
+			r.look.Hide(without, err) // another base may lead to the target without it
+			r.look.Doubt(plan.Base.Hash)
 		}
-		return r.failed(err)
+		return nil
 	}
 	if link, found := plan.LinkOf(without); found && errors.Is(err, ErrOtherHistory) {
 		return r.look.Parted(r.ctx, &link) // it is a good one, and does not continue that
@@ -152,52 +153,71 @@ func (r *restoring) next() (*backup.Plan, error) {
 	}
 }
 
+// How far behind its rivals a line is replayed at most where these do not tell which one is right: in entries, and in bytes of
+// segments. An entry that meets what a base has otherwise shows it.
+const (
+	behindRivals      = 1 << 16
+	behindRivalsBytes = 64 << 20
+)
+
 // decide finds out by a replay whether the line of a plan or its rivals are to be believed, and leaves the others out of the
 // search. A backup.HistoriesError says that this cannot be told: the line leads to other states than its rivals. Where a rival
-// was blamed by a replay the base may be what is wrong: the line is replayed to its end, and if that does not tell an older
-// base decides.
-func (r *restoring) decide(plan *backup.Plan, rivals []history.Rival) error {
+// was blamed by a replay the base may be what is wrong: the line is replayed further, and if that does not tell an older base
+// decides.
+func (r *restoring) decide(plan *backup.Plan, rivals []history.Rival) (err error) {
 	until, doubted := plan.End.Index, false
 	for i := range rivals {
 		until = max(until, rivals[i].Segment.End.Index)
 		doubted = doubted || r.look.Blamed(rivals[i].Segment.Hash)
 	}
-	if doubted {
-		until = plan.LineEnd().Index
-	}
 	line := plan.Further(until)
 	state, err := run(r.ctx, r.copies, line, nil)
-	if state != nil {
-		if closing := state.Close(); closing != nil {
-			return errors.Join(err, closing)
+	defer func() {
+		if state != nil {
+			err = errors.Join(err, state.Close())
 		}
-	}
+	}()
 	if err != nil {
 		return r.blame(line, err)
 	}
-	left := false
-	for i := range rivals {
-		name := rivals[i].Segment
-		agrees, err := r.look.Agrees(r.ctx, line, &rivals[i])
-		if err != nil {
-			return err
-		}
-		if agrees || plan.Lives() && r.look.Blamed(name.Hash) {
-			left = true
-			r.suspects.settled(name.Hash)
-			r.look.Leave(name.Hash, &fetch.DamageError{Name: name.String(), Err: errClaims})
-		}
-	}
-	if left {
-		return nil
+	left, err := r.leave(rivals, func(rival *history.Rival) (bool, error) { return r.look.Agrees(r.ctx, line, rival) })
+	if left || err != nil {
+		return err
 	}
 	two := &backup.HistoriesError{Target: plan.Target,
 		Ends: []backup.Head{plan.Segments[len(plan.Segments)-1].Head(), rivals[0].Segment.Head()}}
 	if !doubted {
 		return two
 	}
+	line = plan.Further(plan.Behind(until, behindRivals, behindRivalsBytes))
+	if state, err = run(r.ctx, r.copies, line, state); err != nil {
+		return r.blame(line, err)
+	}
+	left, err = r.leave(rivals, func(rival *history.Rival) (bool, error) {
+		return plan.Lives() && r.look.Blamed(rival.Segment.Hash), nil
+	})
+	if left || err != nil {
+		return err
+	}
 	r.undecided = two
 	r.suspects.clear(r.look)
 	r.look.Doubt(plan.Base.Hash)
 	return nil
+}
+
+// leave leaves the rivals out of the search that are disproved, and reports whether there were some.
+func (r *restoring) leave(rivals []history.Rival, disproved func(*history.Rival) (bool, error)) (left bool, err error) {
+	for i := range rivals {
+		name := rivals[i].Segment
+		wrong, err := disproved(&rivals[i])
+		if err != nil {
+			return false, err
+		}
+		if wrong {
+			left = true
+			r.suspects.settled(name.Hash)
+			r.look.Leave(name.Hash, &fetch.DamageError{Name: name.String(), Err: errClaims})
+		}
+	}
+	return left, nil
 }

@@ -27,9 +27,10 @@ type Options struct {
 	OneHistory  bool // see history.Search
 	// Progress, if set, is told now and then how far a plan is.
 	Progress func(Progress)
-	// Room, if set, says why there is no room for so many more bytes on the disk of Dir; nil: there is. It is asked for a base
-	// and the log before these are downloaded, and for copies of the store: without those a base is downloaded again for each
-	// segment that somebody made up.
+	// Room, if set, says why there is no room for so many more bytes on the disk of Dir; nil: there is. It is asked for the
+	// files of a base before these are downloaded, and not for the log: where it refuses, another base is tried, and the
+	// error is a backup.RoomError. Copies of the store are removed where it refuses: without those a base is downloaded
+	// again for each segment that somebody made up.
 	Room func(bytes int64) error
 	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
 	// tried.
