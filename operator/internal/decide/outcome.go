@@ -79,7 +79,7 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	}
 	if o.Cluster != nil {
 		return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If it "+
-			"does not answer soon, a leader answers: delete the pod of %[1]s alone, its claim stays, and a new member takes "+
+			"does not answer soon, delete the pod of %[1]s alone: a leader answers, the claim stays, and a new member takes "+
 			"the place", c.Member, after(": ", waits))
 	}
 	return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If its "+

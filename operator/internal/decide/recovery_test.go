@@ -309,7 +309,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			for i := range o.Cluster.Members {
 				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
 			}
-		}), decide.Wait, "a leader answers: delete the pod of m1 alone, its claim stays"},
+		}), decide.Wait, "delete the pod of m1 alone: a leader answers, the claim stays"},
 		{"the command runs, and the consent was taken out", both(runs, noConsent, func(o *decide.Observed) {
 			o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
 		}), decide.Wait, "m1 is recovered"},
@@ -361,7 +361,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			for i := range o.Cluster.Members {
 				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
 			}
-		}), decide.Wait, "a leader answers: delete the pod of m1 alone, its claim stays"},
+		}), decide.Wait, "delete the pod of m1 alone: a leader answers, the claim stays"},
 		{"nobody told how the command ended, and the survivor's claim was deleted", both(stopped, ran, deleted(2)), decide.Wait,
 			"its claim was deleted"},
 		{"the command has ended, and its claim goes with it", func(o *decide.Observed) {
