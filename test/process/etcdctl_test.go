@@ -107,7 +107,9 @@ func runEtcdctl(program string, n *node, line, input string) string {
 // Bytes that the width of a column adds to a table: an id of 15 digits makes its column narrower than one of 16.
 var widths = regexp.MustCompile(`(─)─+|( ) +`)
 
-// Ids, hashes, sizes, times and terms.
+// Ids, hashes, sizes, times, terms and indexes of the log: on a slow machine a member has logged one entry more than the other, as
+// of the time that goes by.
 var varying = regexp.MustCompile(`[0-9a-f]{12,}|[0-9.]+ ?(µs|ms|s|kB|MB|B)\b|` +
 	`"(hash|dbSize|dbSizeInUse|raftIndex|raftAppliedIndex|raft_term|raftTerm|took)":"?[0-9a-zµ.]+"?|` +
-	`"(RaftTerm|RaftIndex|RaftAppliedIndex|DBSize|DBSizeInUse)" : [0-9]+`)
+	`"(RaftTerm|RaftIndex|RaftAppliedIndex|DBSize|DBSizeInUse)" : [0-9]+|` +
+	`, [0-9]+, [0-9]+, [0-9]+, ,|│ +[0-9]+ │ +[0-9]+ │ +[0-9]+ │`) // term, index, applied index: in a line, in a table
