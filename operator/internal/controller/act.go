@@ -123,9 +123,10 @@ func (r *Clusters) endRecovery(ctx context.Context, s *sight, a decide.Action) e
 	return client.IgnoreNotFound(r.annotate(ctx, claim, objects.AnnotationLeaves, ""))
 }
 
-// noteEnd takes the note of a command off the survivor's claim, together with what counts from then on.
+// noteEnd takes the note of a command off the survivor's claim, together with what counts from then on. One that has told what
+// the command did is not left out any more, should somebody have recovered it by hand.
 func (r *Clusters) noteEnd(ctx context.Context, s *sight, a decide.Action) error {
-	notes := map[string]string{objects.AnnotationLeaves: ""}
+	notes := map[string]string{objects.AnnotationLeaves: "", objects.AnnotationLeftOut: ""}
 	switch a.Kind {
 	case decide.LeaveOut:
 		notes[objects.AnnotationLeftOut] = "true"

@@ -258,6 +258,14 @@ func (f *fixture) claim(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
+// leaveOut notes on a claim that no process starts there.
+func (f *fixture) leaveOut(name string) {
+	f.Helper()
+	claim := f.claim(name)
+	claim.Annotations[objects.AnnotationLeftOut] = "true"
+	f.must(f.Update(f.Context(), claim))
+}
+
 // Ensure that a command whose pod vanished once a node had taken it is not taken for one that did nothing, also if the status was removed
 // meanwhile: the survivor starts alone, and tells; and that it never starts again where others lead before it does.
 func TestReconcile_recoveryVanished(t *testing.T) {
@@ -274,7 +282,14 @@ func TestReconcile_recoveryVanished(t *testing.T) {
 			func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
 				return st.Recovery.Done && len(st.Dropped) == 2 && notes[objects.AnnotationEpoch] == "1-0a1b2c3d"
 			}},
+		{"it ran, on a claim that was left out before", false, func(f *fixture, survivor string) {
+			f.leaveOut(survivor)
+			f.recovered(survivor)
+		}, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
+			return st.Recovery.Done && notes[objects.AnnotationLeftOut] == ""
+		}},
 		{"it did not", false, func(f *fixture, survivor string) {
+			f.leaveOut(survivor) // before, and somebody has noted another command
 			f.group.answers = f.survivor(survivor, f.allVoters)
 			f.run(f.memberPod(survivor), false)
 			c := f.cluster()

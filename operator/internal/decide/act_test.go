@@ -279,14 +279,15 @@ func (w *world) act(a decide.Action) {
 			w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
 		}
 		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
-		w.claims[a.Member].Leaves, w.claims[a.Member].Epoch = nil, w.epoch
+		c := w.claims[a.Member]
+		c.Leaves, c.LeftOut, c.Epoch = nil, false, w.epoch
 	case decide.NoteRemoved:
 		if w.voters[a.Member] || w.learners[a.Member] {
 			w.fault = "a member is noted as removed: " + a.String()
 		}
 		w.claims[a.Member].Removed = true
 	case decide.Unchanged:
-		w.claims[a.Member].Leaves = nil
+		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut = nil, false
 	case decide.LeaveOut:
 		if r := w.kept.Recovery; r != nil && r.Survivor == a.Member && !r.Done {
 			failed := *r

@@ -14,15 +14,16 @@ func TestNext_recoveredByHand(t *testing.T) {
 	for name, kept := range map[string]*decide.Recovery{"no recovery": nil,
 		"one that was ended":    {Survivor: "c-3", Failed: "spec.paused is set"},
 		"one of another member": {Survivor: "c-1", Done: true}} {
-		for _, works := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, the command ends well: %v", name, works), func(t *testing.T) {
+		for i := range 4 {
+			works, leftOut := i&1 == 0, i&2 == 0 // also a claim that was left out after a former recovery
+			t.Run(fmt.Sprintf("%s, the command ends well: %v, left out before: %v", name, works, leftOut), func(t *testing.T) {
 				w := begun(t)
 				lost, survivor := w.loseTwo()
 				w.want.Paused, w.kept.Recovery = true, kept
 				for pod := range w.pods { // by kubectl delete pod
 					delete(w.pods, pod)
 				}
-				w.claims[survivor].Leaves = lost
+				w.claims[survivor].Leaves, w.claims[survivor].LeftOut = lost, leftOut
 				if works {
 					w.recovered(survivor)
 				}
@@ -43,8 +44,8 @@ func TestNext_recoveredByHand(t *testing.T) {
 					}
 				}
 				if w.working() != 3 || !w.voters[survivor] || w.voters[lost[0]] == works || w.claims[lost[0]] == nil ||
-					len(w.claims[survivor].Leaves) > 0 {
-					t.Errorf("voters %v, of which %d work, claims %v", w.voters, w.working(), sorted(w.claims))
+					len(w.claims[survivor].Leaves) > 0 || w.claims[survivor].LeftOut {
+					t.Errorf("voters %v, of which %d work, claims %v; %+v", w.voters, w.working(), sorted(w.claims), w.claims[survivor])
 				}
 			})
 		}

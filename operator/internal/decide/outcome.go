@@ -86,6 +86,13 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 		"data are gone for ever, delete its claim, and then its pod", c.Member, after(": ", waits))
 }
 
+// leadBeside tells whether those that a command would leave out lead while its pod is there, and so have all that was
+// acknowledged: that is noted at once, whatever the status says, since they may be lost again before the command has ended. A
+// command that no node has taken has not run.
+func (o *Observed) leadBeside(c *Claim, command *Pod) bool {
+	return c != nil && command != nil && command.Member == c.Member && o.Cluster != nil && !command.Homeless && !o.recovered(c)
+}
+
 // leaveOut ends a recovery whose command may have run: those that it would leave out lead without the survivor.
 func (o *Observed) leaveOut(c *Claim) *Action {
 	return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves,

@@ -15,7 +15,11 @@ func recovery(o *Observed) *Action {
 		command = &o.Pods[i]
 	}
 	runs := r != nil && !r.Done && r.Failed == ""
-	switch c := o.tried(); {
+	c := o.tried()
+	if o.leadBeside(c, command) {
+		return o.leaveOut(c)
+	}
+	switch {
 	case command != nil && runs && command.Member == r.Survivor:
 		return commandRuns(o, command)
 	case command != nil && command.Started && !command.Ended && !command.Leaving && !o.stranded(command):
@@ -147,14 +151,9 @@ func lossOnceMore(o *Observed) *Action {
 }
 
 // commandRuns waits for the end of the command. One whose container was not started, as far as anybody has told, may be taken
-// back. Whatever its pod tells, the survivor tells afterwards what the command did. If a leader answers meanwhile, those that
-// were left out work again, and have all that was acknowledged: that is noted at once, since they may be lost again before the
-// command has ended. A command that no node has taken has not run.
+// back. Whatever its pod tells, the survivor tells afterwards what the command did.
 func commandRuns(o *Observed, p *Pod) *Action {
 	r := o.Kept.Recovery
-	if c := o.claim(r.Survivor); o.Cluster != nil && c != nil && len(c.Leaves) > 0 && !p.Homeless && !o.recovered(c) {
-		return o.leaveOut(c)
-	}
 	if p.Ended && !p.Succeeded {
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: "the command failed: " + p.Said}
 	}
