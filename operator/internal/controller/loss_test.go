@@ -266,6 +266,23 @@ func (f *fixture) leaveOut(name string) {
 	f.must(f.Update(f.Context(), claim))
 }
 
+// Ensure that a claim that is used no more is named while no leader answers, with what lets it be used again.
+func TestReconcile_leftOutAlone(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	name := f.pods()[0].Name
+	f.leaveOut(name)
+	f.group.described, f.group.answers = nil, nil
+	f.must(f.step(1))
+	st := f.cluster().Status
+	available := meta.FindStatusCondition(st.Conditions, "Available")
+	for _, text := range []string{st.Action, available.Message} {
+		if !strings.Contains(text, "kubectl annotate pvc "+name+" --overwrite quorate.io/leaves=") {
+			t.Errorf("it says %q", text)
+		}
+	}
+}
+
 // Ensure that a command whose pod vanished once a node had taken it is not taken for one that did nothing, also if the status was removed
 // meanwhile: the survivor starts alone, and tells; and that it never starts again where others lead before it does.
 func TestReconcile_recoveryVanished(t *testing.T) {

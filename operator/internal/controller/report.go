@@ -229,6 +229,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		} else if s.view.Err != nil {
 			message = s.view.Err.Error()
 		}
+		message += prefixed(". ", s.observed.UsedNoMore())
 		set(Available, false, reason, message)
 		set(Healthy, false, reason, message)
 		return

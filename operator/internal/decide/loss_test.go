@@ -84,6 +84,9 @@ func TestNext_randomLoss(t *testing.T) {
 				strings.Contains(last.Why, "delete these pods, too") {
 				w.saved()
 			}
+			if strings.Contains(last.Why, "quorate.io/left-out-") {
+				w.asks()
+			}
 			for name := range w.damaged {
 				if c := w.claims[name]; c != nil && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
 					strings.Contains(last.Why, "delete its claim, and then its pod") && len(c.Leaves) > 0) {
@@ -117,6 +120,23 @@ func (w *world) saved() {
 			if p := w.pods[pod]; p != nil && c.Leaving {
 				p.Leaving = true
 			}
+		}
+	}
+}
+
+// asks is what somebody does with claims that are used no more, once no quorum of the others can come back.
+func (w *world) asks() {
+	others := 0
+	for name := range w.voters {
+		if c := w.claims[name]; c != nil && !c.Leaving && !c.LeftOut && w.disk[name] && !w.damaged[name] {
+			others++
+		}
+	}
+	for _, name := range sorted(w.claims) {
+		if c := w.claims[name]; c.LeftOut && !c.Leaving && len(c.Leaves) == 0 && others < decide.Quorum(len(w.voters)) {
+			c.Leaves = slices.DeleteFunc(sorted(w.claims), func(other string) bool { return other == name })
+			c.LeftOut = false
+			return
 		}
 	}
 }
@@ -210,6 +230,7 @@ func (w *world) harm(old []decide.Kept) string {
 		if w.disk[name] && !w.damaged[name] && w.claims[name] != nil && !w.claims[name].Leaving && !w.lost[w.node[name]] {
 			if w.claims[name].Leaves == nil && w.rand.IntN(2) == 0 { // as the page says
 				w.claims[name].Leaves = slices.DeleteFunc(sorted(w.voters), func(voter string) bool { return voter == name })
+				w.claims[name].LeftOut = false
 			}
 			w.recovered(name)
 			return name + " is recovered by hand"

@@ -77,6 +77,11 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	if p.NodeLost {
 		waits = "its node is lost"
 	}
+	if o.Cluster != nil && p.NodeLost {
+		return wait("whether %s was recovered is not known before it answers, and until then no other member starts: its "+
+			"node is lost. Once that machine is off: `kubectl delete pod %[1]s --force`. A leader answers, the claim stays, "+
+			"and a new member takes the place", c.Member)
+	}
 	if o.Cluster != nil {
 		return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If it "+
 			"does not answer soon, delete the pod of %[1]s alone: a leader answers, the claim stays, and a new member takes "+

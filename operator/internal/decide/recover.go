@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Loss is what is left when so many voters are lost that no quorum comes back.
@@ -14,7 +15,7 @@ type Loss struct {
 	Survivor  Answer   // with the most advanced log
 	Survivors []string // that answer, the survivor among them
 	Lost      []string // voters that are gone
-	Silent    []string // voters that are not gone and do not answer: one of these may be a better survivor
+	Silent    []string // voters that do not answer and are not gone, or left out alone: one may be a better survivor
 	Voters    []string
 }
 
@@ -51,6 +52,8 @@ func (o *Observed) left() *Loss {
 		switch {
 		case slices.ContainsFunc(answers, func(a Answer) bool { return a.Member == name }):
 			loss.Survivors = append(loss.Survivors, name)
+		case o.leftOutAlone(name): // it may have more, and is asked first
+			loss.Silent = append(loss.Silent, name)
 		case o.gone(name):
 			loss.Lost = append(loss.Lost, name)
 		default:
@@ -63,18 +66,54 @@ func (o *Observed) left() *Loss {
 	return loss
 }
 
+// leftOutAlone tells whether the claim of a member is used no more since a leader answered without it, and no recovery has left
+// the member out since: if that leader is gone for ever, too, nobody else may have what is on the claim.
+func (o *Observed) leftOutAlone(name string) bool {
+	c := o.claim(name)
+	return c != nil && c.LeftOut && !c.Leaving && !slices.Contains(o.Kept.Dropped, name) &&
+		!(c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims)))
+}
+
+// UsedNoMore names such claims while no leader answers, and how they are used again; empty: there are none, or the best
+// survivor knows other voters.
+func (o *Observed) UsedNoMore() string {
+	if o.Cluster != nil {
+		return ""
+	}
+	loss, said := o.left(), []string{}
+	for i := range o.Claims {
+		name := o.Claims[i].Member
+		if !o.leftOutAlone(name) || loss != nil && !slices.Contains(loss.Voters, name) {
+			continue
+		}
+		others := o.members()
+		if r := o.Kept.Recovery; r != nil && r.Survivor == name {
+			others = append(others, r.Leaves...)
+		}
+		slices.Sort(others)
+		others = slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == name })
+		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, and may hold "+
+			"what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
+			"quorate.io/left-out-`: it starts first, alone, and tells whether it was recovered. Only if its own data are gone "+
+			"for ever, delete the claim", name, noteLeaves, strings.Join(others, ",")))
+	}
+	return strings.Join(said, ". ")
+}
+
 // noLeader says who is missing while a quorum may come back.
 func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	if loss == nil || len(loss.Silent) == 0 {
-		return wait("no leader answers%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())))
+		return wait("no leader answers%s%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())),
+			after(". ", o.UsedNoMore()))
 	}
 	said := ""
 	if len(loss.Lost) > 0 {
 		said = fmt.Sprintf(", and %v are lost", loss.Lost)
 	}
 	return wait("no leader answers. %v do not answer%s: look at their pods, and delete the claims, and then the pods, of "+
-		"those whose data are gone for ever%s", loss.Silent, said, after(". ", o.whyAny(loss.Silent)))
+		"those whose data are gone for ever%s%s", loss.Silent, said, after(". ", o.whyAny(loss.Silent)),
+		after(". ", o.UsedNoMore()))
 }
 
 // deletedRuns returns those of lost voters whose claims were deleted and whose pods may run.
@@ -167,7 +206,8 @@ func quorumLoss(o *Observed) *Action {
 	why := after(". ", o.WhyLost(loss.Lost))
 	if len(loss.Silent) > 0 {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
-			"those whose data are gone for ever%s", said, loss.Silent, after(". ", o.whyAny(loss.Silent)))
+			"those whose data are gone for ever%s%s", said, loss.Silent, after(". ", o.whyAny(loss.Silent)),
+			after(". ", o.UsedNoMore()))
 	}
 	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
 		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+
@@ -230,7 +270,7 @@ func voidConsent(o *Observed) *Action {
 func leaveDropped(o *Observed) *Action {
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if !p.Leaving && !o.leaves(p.Member) && slices.Contains(o.Kept.Dropped, p.Member) &&
+		if !p.Recovers && !p.Leaving && !o.leaves(p.Member) && slices.Contains(o.Kept.Dropped, p.Member) &&
 			(o.Cluster == nil || !o.Cluster.named(p.Member)) {
 			return &Action{Kind: DeletePod, Member: p.Member, Why: "a recovery left it out"}
 		}

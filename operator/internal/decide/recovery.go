@@ -19,13 +19,19 @@ func recovery(o *Observed) *Action {
 	if o.leadBeside(c, command) {
 		return o.leaveOut(c)
 	}
+	if command != nil && o.usedNoMore(command.Member) && !slices.ContainsFunc(o.Claims, func(c Claim) bool {
+		return c.Member == command.Member && len(c.Leaves) > 0
+	}) {
+		action := o.endCommand(command, "its claim is used no more")
+		if action.Kind != Wait || o.Cluster == nil || o.holds(command) {
+			return action
+		}
+		command = nil // it may run for long on a lost node, and holds up nothing else
+	}
 	switch {
 	case command != nil && runs && command.Member == r.Survivor:
 		return commandRuns(o, command)
 	case command != nil && command.Started && !command.Ended && !command.Leaving && !o.stranded(command):
-		if o.usedNoMore(command.Member) {
-			return wait("the pod %s runs on, on a claim that is used no more", command.Name)
-		}
 		return wait("the pod %s recovers %s, which the status does not know", command.Name, command.Member)
 	case command != nil:
 		return o.endCommand(command, "the recovery has ended")
@@ -40,6 +46,10 @@ func recovery(o *Observed) *Action {
 		return leaveDropped(o)
 	case !runs:
 		return nil
+	}
+	if o.usedNoMore(r.Survivor) { // the status is an older one
+		return &Action{Kind: RecoverFails, Member: r.Survivor,
+			Why: "a leader answered without it, and its claim is used no more"}
 	}
 	if why := o.recoveryIsOff(); why != "" {
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: why + ": nothing was recovered"}
@@ -194,6 +204,12 @@ func commandRuns(o *Observed, p *Pod) *Action {
 
 // stranded tells whether a pod is on a node that is lost, so that nobody knows what it does.
 func (o *Observed) stranded(p *Pod) bool { return p.NodeLost && p.Stuck >= o.Want.ReplaceAfter }
+
+// holds tells whether a command uses claims of members that the leader has, or may.
+func (o *Observed) holds(command *Pod) bool {
+	r := o.Kept.Recovery
+	return command.Compares && (r == nil || r.Survivor != command.Member || slices.ContainsFunc(r.Compare, o.Cluster.named))
+}
 
 // endCommand deletes the pod of a recovery. A claim that was deleted goes with it: that is not for the operator to do.
 func (o *Observed) endCommand(p *Pod, why string) *Action {

@@ -281,10 +281,11 @@ func TestNext_recoveryOff(t *testing.T) {
 			"a leader answers without it"},
 		{"the command runs, and those that it leaves out lead during a pause, and may be lost before it ends", both(runs, ran, leads, paused),
 			decide.LeaveOut, "a leader answers without it"},
-		{"the command runs, and a leader has answered without it", both(runs, leads, leftOut), decide.Wait, "runs on"},
+		{"the command runs, and a leader has answered without it", both(runs, leads, leftOut), decide.EndRecovery,
+			"its claim is used no more"},
 		{"the command has ended, and a leader has answered without it", both(runs, leads, leftOut, func(o *decide.Observed) {
 			o.Pods[2].Ended = true
-		}), decide.EndRecovery, "the recovery has ended"},
+		}), decide.EndRecovery, "its claim is used no more"},
 		{"a node has the command, which may have started, and those that it leaves out lead", both(waits, ran, leads), decide.LeaveOut,
 			"a leader answers without it"},
 		{"the command ended badly, and those that it leaves out lead", both(runs, ran, leads, func(o *decide.Observed) {
@@ -309,7 +310,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			for i := range o.Cluster.Members {
 				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
 			}
-		}), decide.Wait, "delete the pod of m1 alone: a leader answers, the claim stays"},
+		}), decide.Wait, "Once that machine is off: `kubectl delete pod m1 --force`. A leader answers, the claim stays"},
 		{"the command runs, and the consent was taken out", both(runs, noConsent, func(o *decide.Observed) {
 			o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
 		}), decide.Wait, "m1 is recovered"},
