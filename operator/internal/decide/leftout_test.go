@@ -155,3 +155,39 @@ func TestNext_leftOutAsked(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a note with other words than names of members is no proof that a leader follows from the recovery, and keeps no member that
+// was not recovered from going on.
+func TestNext_wrongNote(t *testing.T) {
+	alone := func(o *decide.Observed) { o.Cluster.Members, o.Pods = o.Cluster.Members[2:], o.Pods[2:] }
+	for _, row := range []struct {
+		name   string
+		leaves []string
+		set    func(o *decide.Observed)
+		kind   decide.Kind
+		why    string
+	}{
+		{"ids, and others lead with it", []string{"8e9e05c5"}, func(*decide.Observed) {}, decide.Unchanged, "as it was"},
+		{"ids, and others lead without it", []string{"8e9e05c5"}, func(o *decide.Observed) {
+			down(o, 2, time.Hour)
+			o.Pods = o.Pods[:2]
+		}, decide.LeaveOut, "a leader answers without it"},
+		{"its own name, and it leads alone", []string{"m1"}, alone, decide.Wait, "names no other member ([m1]): correct it"},
+		{"names, and it leads alone", []string{"m2", "m3"}, alone, decide.Recovered, "leads without"},
+		{"ids, and it answers as before", []string{"8e9e05c5"}, leaderless, decide.Unchanged, "as it was"},
+		{"wrong names, and it answers as before", []string{"m7", "m8"}, leaderless, decide.Unchanged, "as it was"},
+		{"ids, and it answers in a later epoch", []string{"8e9e05c5"}, func(o *decide.Observed) {
+			leaderless(o)
+			o.Answers[0].Epoch, o.Answers[0].Voters, o.Answers[0].Members = 1, []string{"m1"}, []string{"m1"}
+		}, decide.Wait, "before it answers"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := three()
+			o.Claims[2].Leaves = row.leaves
+			row.set(o)
+			if a := decide.Next(o); a.Kind != row.kind || !strings.Contains(a.String(), row.why) {
+				t.Errorf("got %q (%s), want %s …%s…", a, a.Kind, row.kind, row.why)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // A command of a recovery is noted on the survivor's claim before its pod is made, and nothing but the survivor itself tells
@@ -18,14 +19,26 @@ func (o *Observed) tried() *Claim {
 	return nil
 }
 
+// notes tells whether the note of a command names a member. One that somebody wrote with ids or other words tells nothing of a
+// leader, as that names none of these either.
+func (o *Observed) notes(c *Claim) bool {
+	r := o.Kept.Recovery
+	return slices.ContainsFunc(c.Leaves, func(name string) bool {
+		return name != c.Member && (strings.HasPrefix(name, o.Want.Prefix) || o.claim(name) != nil ||
+			r != nil && r.Survivor == c.Member && slices.Contains(r.Leaves, name))
+	})
+}
+
 // recovered tells whether a leader follows from the command on the claim: it names the survivor, and none of those that were
 // left out.
 func (o *Observed) recovered(c *Claim) bool {
-	return o.Cluster != nil && o.Cluster.member(c.Member) != nil && !slices.ContainsFunc(c.Leaves, o.Cluster.named)
+	return o.Cluster != nil && o.Cluster.member(c.Member) != nil && o.notes(c) &&
+		!slices.ContainsFunc(c.Leaves, o.Cluster.named)
 }
 
 // unchanged tells whether the process on the claim shows that the command changed nothing: it follows a leader with those that
-// would be left out, or tells the epoch, or the members, from before. The claim has the epoch from before.
+// would be left out, or tells the epoch, or the members, from before. The claim has the epoch from before. One that was
+// recovered votes alone, whatever the note names.
 func (o *Observed) unchanged(c *Claim) bool {
 	p := o.pod(c.Member)
 	if p == nil || !p.Running || p.Leaving {
@@ -33,10 +46,12 @@ func (o *Observed) unchanged(c *Claim) bool {
 	}
 	if o.Cluster != nil {
 		m := o.Cluster.member(c.Member)
-		return m != nil && m.Active && !o.recovered(c)
+		all, _ := o.Cluster.voters()
+		return m != nil && m.Active && !o.recovered(c) && (o.notes(c) || all > 1)
 	}
 	return slices.ContainsFunc(o.Answers, func(a Answer) bool {
-		names := slices.ContainsFunc(a.Members, func(name string) bool { return slices.Contains(c.Leaves, name) })
+		names := len(a.Voters) > 1 ||
+			slices.ContainsFunc(a.Members, func(name string) bool { return slices.Contains(c.Leaves, name) })
 		return a.Member == c.Member && a.Epoch <= c.Epoch.Number && names && !(a.Hearsay && a.Term == 0)
 	})
 }
@@ -54,6 +69,9 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	switch {
 	case p == nil && o.Cluster != nil:
 		return o.leaveOut(c)
+	case o.Cluster != nil && p.Running && !o.notes(c):
+		return wait("the note %s on the claim of %s names no other member (%v): correct it by `kubectl annotate pvc %[2]s "+
+			"--overwrite %[1]s=NAMES`, with the names of those that the recovery left out", noteLeaves, c.Member, c.Leaves)
 	case c.Leaving:
 		return wait("whether %s was recovered is not known, and its claim was deleted: its data go once its pod is gone",
 			c.Member)
