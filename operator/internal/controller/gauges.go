@@ -17,7 +17,8 @@ const scrapeFor = 5 * time.Second
 var (
 	ofCluster = []string{"namespace", "name"}
 	condition = prometheus.NewDesc("quorate_operator_cluster_condition",
-		"Conditions of clusters: 1 is True, 0 False. Available and Healthy are good at 1, findings of the doctor bad.",
+		"Conditions of clusters: 1 is True, 0 False or Unknown. Available and Healthy are good at 1, findings of the doctor "+
+			"bad.",
 		append([]string{"condition"}, ofCluster...), nil)
 	wanted = prometheus.NewDesc("quorate_operator_cluster_members_wanted", "Voters that the spec of a cluster wants.",
 		ofCluster, nil)
