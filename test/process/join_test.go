@@ -136,6 +136,7 @@ func TestJoin_set(t *testing.T) {
 	}
 	e.client = e.quiet(e.nodes...)
 	e.members(3)
+	e.waitVoter(e.status(e.nodes[2]).Header.MemberId) // two voters would not outlive the loss of one
 	acked := e.fill(e.nodes[2])
 
 	one := e.nodes[1]
