@@ -90,9 +90,6 @@ func operatedBackup(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := c.progress(ctx, someWrites); err != nil {
-		return err
-	}
 	revision := c.writer.newest()
 	if err := c.restorable(ctx, revision); err != nil {
 		return err
@@ -171,7 +168,7 @@ func (c *cluster) backupSays(ctx context.Context, what string, check func(status
 	})
 }
 
-// loseShipping switches off the node of the member that ships, until back is called.
+// loseShipping switches off the node of the member that ships, until back is called, and waits until writes go on without it.
 func (c *cluster) loseShipping(ctx context.Context) (back func() error, err error) {
 	view, err := c.object(ctx, quorateBackups, operatedName)
 	if err != nil {
@@ -187,7 +184,7 @@ func (c *cluster) loseShipping(ctx context.Context) (back func() error, err erro
 		return nil, err
 	}
 	n.Kill()
-	return n.Boot, c.noticed(ctx, n.Name)
+	return n.Boot, c.goesOnWithout(ctx, n)
 }
 
 // restoreAs makes another cluster of a past state, and waits until it is whole. More are further fields of where it comes from.

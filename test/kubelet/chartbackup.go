@@ -130,10 +130,7 @@ func (c *cluster) loseShippingPod(ctx context.Context) error {
 		return err
 	}
 	n.Kill()
-	if err := c.noticed(ctx, n.Name); err != nil {
-		return err
-	}
-	if err := c.progress(ctx, someWrites); err != nil {
+	if err := c.goesOnWithout(ctx, n); err != nil {
 		return err
 	}
 	if err := c.reaches(ctx, c.writer.newest(), false); err != nil {

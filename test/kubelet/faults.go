@@ -6,22 +6,47 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/quorate/quorate/test/kubelet/node"
 )
 
 // killNode switches the leader's node off until the API has noticed, and on again.
 func killNode(ctx context.Context, c *cluster) error {
+	return c.withoutLeader(ctx, func(n *node.Node) error { n.Kill(); return nil }, (*node.Node).Boot)
+}
+
+func freezeNode(ctx context.Context, c *cluster) error {
+	return c.withoutLeader(ctx, func(n *node.Node) error { n.Freeze(); return nil }, (*node.Node).Thaw)
+}
+
+func cutNode(ctx context.Context, c *cluster) error {
+	connect := func(connected bool) func(*node.Node) error {
+		return func(n *node.Node) error { return n.Connect(connected) }
+	}
+	return c.withoutLeader(ctx, connect(false), connect(true))
+}
+
+// withoutLeader takes the leader's node away until the cluster goes on without it, and brings it back.
+func (c *cluster) withoutLeader(ctx context.Context, away, back func(*node.Node) error) error {
 	n, err := c.leaderNode(ctx)
 	if err != nil {
 		return err
 	}
-	n.Kill()
+	if err := away(n); err != nil {
+		return err
+	}
+	if err := c.goesOnWithout(ctx, n); err != nil {
+		return err
+	}
+	return back(n)
+}
+
+// goesOnWithout waits until the API has noticed that a node is silent, and then until more writes are acknowledged.
+func (c *cluster) goesOnWithout(ctx context.Context, n *node.Node) error {
 	if err := c.noticed(ctx, n.Name); err != nil {
 		return err
 	}
-	if err := c.progress(ctx, someWrites); err != nil {
-		return err
-	}
-	return n.Boot()
+	return c.progress(ctx, someWrites)
 }
 
 // noticed waits until a node is known to be silent.
@@ -38,38 +63,6 @@ func (c *cluster) noticed(ctx context.Context, name string) error {
 		}
 		return fmt.Errorf("it is not")
 	})
-}
-
-func freezeNode(ctx context.Context, c *cluster) error {
-	n, err := c.leaderNode(ctx)
-	if err != nil {
-		return err
-	}
-	n.Freeze()
-	if err := c.noticed(ctx, n.Name); err != nil {
-		return err
-	}
-	if err := c.progress(ctx, someWrites); err != nil {
-		return err
-	}
-	return n.Thaw()
-}
-
-func cutNode(ctx context.Context, c *cluster) error {
-	n, err := c.leaderNode(ctx)
-	if err != nil {
-		return err
-	}
-	if err := n.Connect(false); err != nil {
-		return err
-	}
-	if err := c.noticed(ctx, n.Name); err != nil {
-		return err
-	}
-	if err := c.progress(ctx, someWrites); err != nil {
-		return err
-	}
-	return n.Connect(true)
 }
 
 func drainAll(ctx context.Context, c *cluster) error {
