@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 // Ensure that an upgrade whose values give the members another name is refused: helm would delete the StatefulSet and the Services
@@ -23,7 +25,7 @@ func TestUpgrade_otherName(t *testing.T) {
 	}
 	refused := func(when, values, says string) {
 		t.Helper()
-		if _, err := c.upgrade("shop", valuesOf(t, values)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := c.upgrade("shop", helmtest.Values(t, values)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v; want %q", when, err, says)
 		}
 	}
@@ -49,9 +51,9 @@ func TestUpgrade_otherName(t *testing.T) {
 func TestUpgrade_besideOthers(t *testing.T) {
 	c := newCluster(t)
 	above := &chartv2.Chart{Metadata: &chartv2.Metadata{APIVersion: "v2", Name: "shop", Version: "1.0.0"}}
-	above.AddDependency(loadChart(t))
-	values := map[string]any{"quorate": valuesOf(t, "auth: {rbac: {create: false}}")}
-	if _, err := c.install("shop", valuesOf(t, "auth: {rbac: {create: false}}")); err != nil {
+	above.AddDependency(helmtest.Load(t, chartDir))
+	values := map[string]any{"quorate": helmtest.Values(t, "auth: {rbac: {create: false}}")}
+	if _, err := c.install("shop", helmtest.Values(t, "auth: {rbac: {create: false}}")); err != nil {
 		t.Fatal(err)
 	}
 	named := func(chart string) {

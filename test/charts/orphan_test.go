@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 // orphan deletes the StatefulSet of a release as `kubectl delete statefulset --cascade=orphan` does: its pods run on.
@@ -28,13 +30,13 @@ func TestUpgrade_orphaned(t *testing.T) {
 	c.mustInstall("db", base+"3")
 	before := textOf(t, statefulSet(t, c.mustUpgrade("db", base+"5"))["spec"].(map[string]any)["template"])
 	c.orphan("db-quorate", 5)
-	if _, err := c.upgrade("db", valuesOf(t, base+"5\ncertManager: {enabled: true}")); err == nil ||
+	if _, err := c.upgrade("db", helmtest.Values(t, base+"5\ncertManager: {enabled: true}")); err == nil ||
 		!strings.Contains(err.Error(), "members that run talk http") {
 		t.Errorf("TLS between members that run without: got %v", err)
 	}
 	r := c.mustUpgrade("db", base+"5\npersistence: {size: 40Gi}")
 	if now := textOf(t, statefulSet(t, r)["spec"].(map[string]any)["template"]); now != before {
-		t.Errorf("the pods differ from those before, so all would restart: %s", firstDifference(now, before))
+		t.Errorf("the pods differ from those before, so all would restart: %s", helmtest.FirstDifference(now, before))
 	}
 	if args, hook := job(t, r, "scale"); hook != "pre-rollback" {
 		t.Errorf("as many members: got the job %q at %s", args, hook)
@@ -57,7 +59,7 @@ func TestUpgrade_founders(t *testing.T) {
 	c.mustInstall("db", "auth: {rbac: {create: false}}")
 	refused := func(values, says string) {
 		t.Helper()
-		if _, err := c.upgrade("db", valuesOf(t, values)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := c.upgrade("db", helmtest.Values(t, values)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v; want %q", values, err, says)
 		}
 	}
@@ -86,7 +88,7 @@ func TestUpgrade_size(t *testing.T) {
 		{"{size: 2Gi, storageClass: slow}", `persistence.storageClass: the StatefulSet has "fast"`},
 		{"{size: 2Gi}", `persistence.storageClass: the StatefulSet has "fast"`},
 	} {
-		if _, err := c.upgrade("db", valuesOf(t, base+row.values)); err == nil || !strings.Contains(err.Error(), row.says) {
+		if _, err := c.upgrade("db", helmtest.Values(t, base+row.values)); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v; want %q", row.values, err, row.says)
 		}
 	}

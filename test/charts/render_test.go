@@ -1,21 +1,15 @@
 package charts_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/chart/v2/lint"
-	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+	"github.com/quorate/quorate/test/charts/helmtest"
+)
 
 // layers are the files of values of one set: the takeover lies over a release of the former chart.
 func layers(path string) []string {
@@ -26,7 +20,7 @@ func layers(path string) []string {
 }
 
 func TestRender(t *testing.T) {
-	for _, path := range sets(t) {
+	for _, path := range helmtest.Sets(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			r, err := newCluster(t).install("db", valuesFrom(t, layers(path)...))
 			if err != nil {
@@ -37,21 +31,7 @@ func TestRender(t *testing.T) {
 				checkObject(t, object)
 			}
 			// The alerts and the dashboard are files of their own: TestAlerts looks at them.
-			got = fmt.Sprintf("%s---\n# NOTES.txt\n# %s\n", shorten(got), strings.ReplaceAll(strings.TrimSpace(r.Info.Notes), "\n", "\n# "))
-			golden := strings.TrimSuffix(path, ".values.yaml") + ".golden.yaml"
-			if *rewrite {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the render differs from %s; look at the difference, then: go test -run TestRender -rewrite\n%s", golden,
-					firstDifference(got, string(want)))
-			}
+			helmtest.CompareRender(t, path, shorten(got)+helmtest.Notes(r))
 		})
 	}
 }
@@ -74,21 +54,10 @@ func shorten(text string) string {
 	return text
 }
 
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range a {
-		if i >= len(b) || a[i] != b[i] {
-			return fmt.Sprintf("line %d: got %q, want %q", i+1, a[i], append(b, "the end")[min(i, len(b))])
-		}
-	}
-	return "the end is missing"
-}
-
 // foreign are the kinds of which Kubernetes has no type.
 var foreign = map[string]bool{"Certificate": true, "Issuer": true, "ServiceMonitor": true, "PodMonitor": true, "PrometheusRule": true}
 
-// checkObject decodes an object into Kubernetes' own type, which refuses fields that it does not have, twice the same field, and
-// values of other types.
+// checkObject wants an object to be one of Kubernetes' own type, in the namespace of the release.
 func checkObject(t *testing.T, object map[string]any) {
 	t.Helper()
 	if foreign[object["kind"].(string)] {
@@ -98,9 +67,7 @@ func checkObject(t *testing.T, object map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
-		json.SerializerOptions{Yaml: true, Strict: true})
-	if _, _, err := strict.Decode(text, nil, nil); err != nil {
+	if _, err := helmtest.Strict(string(text)); err != nil {
 		t.Errorf("%v %s: %v", object["kind"], nameOf(object), err)
 	}
 	if ns := object["metadata"].(map[string]any)["namespace"]; ns != namespace {
@@ -109,16 +76,12 @@ func checkObject(t *testing.T, object map[string]any) {
 }
 
 func TestLint(t *testing.T) {
-	for _, path := range append(sets(t), "") {
+	for _, path := range append(helmtest.Sets(t), "") {
 		values := map[string]any{}
 		if path != "" {
 			values = valuesFrom(t, layers(path)...)
 		}
-		for _, m := range lint.RunAll(chartDir, values, namespace).Messages {
-			if m.Severity >= support.WarningSev {
-				t.Errorf("%s: %v", path, m)
-			}
-		}
+		helmtest.Lint(t, chartDir, namespace, path, values)
 	}
 }
 
@@ -128,21 +91,14 @@ func TestAlerts(t *testing.T) {
 	c := newCluster(t)
 	r := c.mustInstall("db", "metrics: {enabled: true, serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}, "+
 		"dashboard: {enabled: true}}\nnameOverride: store")
-	alerts, err := os.ReadFile("../../contrib/monitoring/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := valuesOf(t, string(alerts))["groups"].([]any)
+	want := helmtest.Values(t, helmtest.Read(t, "../../contrib/monitoring/alerts.yaml"))["groups"].([]any)
 	got := c.objects["PrometheusRule/db-store"]["spec"].(map[string]any)["groups"].([]any)
 	if fmt.Sprint(got) != fmt.Sprint(want) || len(got) < 2 {
 		t.Errorf("got the groups %v, want %v", got, want)
 	}
-	dashboard, err := os.ReadFile("../../contrib/monitoring/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dashboard := helmtest.Read(t, "../../contrib/monitoring/dashboard.json")
 	shown := c.objects["ConfigMap/db-store-dashboard"]["data"].(map[string]any)["quorate.json"].(string)
-	if strings.TrimSpace(shown) != strings.TrimSpace(string(dashboard)) {
+	if strings.TrimSpace(shown) != strings.TrimSpace(dashboard) {
 		t.Error("the dashboard differs from that of contrib/monitoring")
 	}
 	if !strings.Contains(r.Manifest, "{targetLabel: job, replacement: quorate/prod/db-store}") {

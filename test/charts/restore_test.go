@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	release "helm.sh/helm/v4/pkg/release/v1"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 const restores = "auth: {rbac: {create: false}}\nrestore: {from: 's3://a', at: 'entry:4711'}\n"
@@ -57,7 +59,7 @@ func TestRestore_serves(t *testing.T) {
 	c.mustInstall("db", restores)
 	refused := func(name string) {
 		t.Helper()
-		_, err := c.upgrade("db", valuesOf(t, restores))
+		_, err := c.upgrade("db", helmtest.Values(t, restores))
 		if err == nil || !strings.Contains(err.Error(), `take it out: restore: {from: "", at: ""}`) {
 			t.Errorf("%s: got %v", name, err)
 		}

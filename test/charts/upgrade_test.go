@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	release "helm.sh/helm/v4/pkg/release/v1"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 // env is the environment of the members of a release, without what refers to other objects.
@@ -75,7 +77,7 @@ func TestUpgrade_scale(t *testing.T) {
 		}
 		if pods(r) != pods(first) {
 			t.Errorf("%s members: the pods differ from those before, so all would restart: %s", row.count,
-				firstDifference(pods(r), pods(first)))
+				helmtest.FirstDifference(pods(r), pods(first)))
 		}
 	}
 	back := c.rollBack("db", 3)
@@ -131,12 +133,12 @@ func TestUpgrade_password(t *testing.T) {
 	}
 	c = newCluster(t)
 	c.objects["Secret/db-quorate"] = kept
-	if _, err := c.install("db", valuesOf(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
+	if _, err := c.install("db", helmtest.Values(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
 		!strings.Contains(err.Error(), "delete the Secret and the claims") {
 		t.Errorf("another password beside the Secret of an earlier release: got %v", err)
 	}
 	c.mustInstall("db", "{}")
-	if _, err := c.upgrade("db", valuesOf(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
+	if _, err := c.upgrade("db", helmtest.Values(t, "auth: {rbac: {rootPassword: other}}")); err == nil ||
 		!strings.Contains(err.Error(), "quorate user passwd root") {
 		t.Errorf("another password at an upgrade: got %v", err)
 	}
@@ -145,7 +147,7 @@ func TestUpgrade_password(t *testing.T) {
 		t.Errorf("the next release has the password %q, and the data that of %q", password(), drawn)
 	}
 	delete(c.objects, "Secret/db-quorate")
-	if _, err := c.upgrade("db", valuesOf(t, "logLevel: warn")); err == nil ||
+	if _, err := c.upgrade("db", helmtest.Values(t, "logLevel: warn")); err == nil ||
 		!strings.Contains(err.Error(), "the password of root cannot be read") {
 		t.Errorf("without the secret: got %v", err)
 	}
@@ -203,18 +205,18 @@ func TestRefused(t *testing.T) {
 		{"auth: {rbac: {rootpassword: x}}", "rootpassword"},
 		{"console: {mode: write}", "mode"},
 	} {
-		if _, err := newCluster(t).install("db", valuesOf(t, row.values)); err == nil || !strings.Contains(err.Error(), row.says) {
+		if _, err := newCluster(t).install("db", helmtest.Values(t, row.values)); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v; want %q", row.values, err, row.says)
 		}
 	}
 	for _, values := range []string{"image: {tag: v1.10.0}", "image: {tag: v1.0.0, digest: 'sha256:ab'}", "image: {tag: v11.0}"} {
-		if _, err := newCluster(t).install("db", valuesOf(t, values)); err != nil {
+		if _, err := newCluster(t).install("db", helmtest.Values(t, values)); err != nil {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
 	c := newCluster(t)
 	c.mustInstall("db", "{}")
-	if _, err := c.upgrade("db", valuesOf(t, "certManager: {enabled: true}")); err == nil ||
+	if _, err := c.upgrade("db", helmtest.Values(t, "certManager: {enabled: true}")); err == nil ||
 		!strings.Contains(err.Error(), "members that run talk http") {
 		t.Errorf("TLS between members that run without: got %v", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 // open are the objects of the schema that take any key, although some of theirs are named.
@@ -72,7 +74,7 @@ func TestValues_budgets(t *testing.T) {
 		{`updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: "60%"}}`, "may stop 2 of 3 members"},
 		{"updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}", ""},
 	} {
-		_, err := newCluster(t).install("db", valuesOf(t, "auth: {rbac: {create: false}}\nreplicaCount: 3\n"+v.values))
+		_, err := newCluster(t).install("db", helmtest.Values(t, "auth: {rbac: {create: false}}\nreplicaCount: 3\n"+v.values))
 		switch {
 		case v.says == "" && err != nil:
 			t.Errorf("%s: got %v", v.values, err)
@@ -88,12 +90,12 @@ func TestUpgrade_address(t *testing.T) {
 	c := newCluster(t)
 	c.mustInstall("db", base)
 	for _, other := range []string{"clusterDomain: cluster.locl", "containerPorts: {peer: 2390}"} {
-		_, err := c.upgrade("db", valuesOf(t, base+other))
+		_, err := c.upgrade("db", helmtest.Values(t, base+other))
 		if err == nil || !strings.Contains(err.Error(), "members that run are reached by other members at http://{}.db-quorate-headless") {
 			t.Errorf("%s: got %v", other, err)
 		}
 	}
-	if _, err := c.upgrade("db", valuesOf(t, base+"logLevel: debug")); err != nil {
+	if _, err := c.upgrade("db", helmtest.Values(t, base+"logLevel: debug")); err != nil {
 		t.Errorf("the same address: got %v", err)
 	}
 }

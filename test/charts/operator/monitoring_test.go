@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/quorate/quorate/test/charts/helmtest"
 )
 
 const monitored = `
@@ -18,7 +20,7 @@ metrics: {serviceMonitor: {enabled: true}, members: {podMonitor: {enabled: true}
 // manifestOf is the object of a kind in the render of a release; nil if it has none.
 func manifestOf(t *testing.T, values, kind string) map[string]any {
 	t.Helper()
-	r, err := install(t, configuration(t), values)
+	r, err := install(t, newCluster(t), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func manifestOf(t *testing.T, values, kind string) map[string]any {
 // they ask for, and that nothing of this is there by default.
 func TestAlerts_members(t *testing.T) {
 	var want map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, "../../../contrib/monitoring/alerts.yaml")), &want); err != nil {
+	if err := yaml.Unmarshal([]byte(helmtest.Read(t, "../../../contrib/monitoring/alerts.yaml")), &want); err != nil {
 		t.Fatal(err)
 	}
 	members := want["groups"].([]any)
@@ -47,7 +49,7 @@ func TestAlerts_members(t *testing.T) {
 		t.Errorf("got %d groups, want those of contrib/monitoring and one more", len(got))
 	}
 	dashboard := manifestOf(t, monitored, "ConfigMap")["data"].(map[string]any)["quorate.json"].(string)
-	if strings.TrimSpace(dashboard) != strings.TrimSpace(read(t, "../../../contrib/monitoring/dashboard.json")) {
+	if strings.TrimSpace(dashboard) != strings.TrimSpace(helmtest.Read(t, "../../../contrib/monitoring/dashboard.json")) {
 		t.Error("the dashboard differs from that of contrib/monitoring")
 	}
 	monitor := fmt.Sprint(manifestOf(t, monitored, "PodMonitor")["spec"])
@@ -68,7 +70,7 @@ func TestAlerts_members(t *testing.T) {
 func TestAlerts_operator(t *testing.T) {
 	groups := manifestOf(t, monitored, "PrometheusRule")["spec"].(map[string]any)["groups"].([]any)
 	rules := groups[len(groups)-1].(map[string]any)["rules"].([]any)
-	known := read(t, "../../../operator/internal/controller/gauges.go")
+	known := helmtest.Read(t, "../../../operator/internal/controller/gauges.go")
 	var asked []string
 	for _, one := range rules {
 		rule := one.(map[string]any)

@@ -3,99 +3,46 @@
 package operator
 
 import (
-	"flag"
-	"fmt"
-	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/v2/lint"
-	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/kube/fake"
-	"helm.sh/helm/v4/pkg/registry"
 	release "helm.sh/helm/v4/pkg/release/v1"
-	"helm.sh/helm/v4/pkg/storage"
-	"helm.sh/helm/v4/pkg/storage/driver"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+	"github.com/quorate/quorate/test/charts/helmtest"
+)
 
 const (
 	chartDir  = "../../../deploy/charts/quorate-operator"
 	namespace = "quorate-system"
+	name      = "quorate-operator"
 )
 
-// TestMain keeps Helm's notes on links in the chart out of the output.
-func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	os.Exit(m.Run())
+func TestMain(m *testing.M) { helmtest.Main(m) }
+
+func newCluster(t *testing.T) *helmtest.Cluster {
+	t.Helper()
+	return helmtest.New(t, chartDir, namespace, nil)
 }
 
-func configuration(t *testing.T) *action.Configuration {
+// install installs a release with values as YAML.
+func install(t *testing.T, c *helmtest.Cluster, values string) (*release.Release, error) {
 	t.Helper()
-	client, err := registry.NewClient()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &action.Configuration{
-		Releases:   storage.Init(driver.NewMemory()),
-		KubeClient: &fake.FailingKubeClient{PrintingKubeClient: fake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard}},
-		Capabilities: &common.Capabilities{
-			KubeVersion: common.KubeVersion{Version: "v1.37.2", Major: "1", Minor: "37"}, APIVersions: common.DefaultVersionSet,
-		},
-		RegistryClient: client,
-	}
-}
-
-func install(t *testing.T, c *action.Configuration, values string) (*release.Release, error) {
-	t.Helper()
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := action.NewInstall(c)
-	i.ReleaseName, i.Namespace, i.Timeout, i.SkipCRDs = "quorate-operator", namespace, time.Minute, true
-	r, err := i.Run(chart, valuesOf(t, values))
-	if err != nil {
-		return nil, err
-	}
-	return r.(*release.Release), nil
-}
-
-func valuesOf(t *testing.T, text string) map[string]any {
-	t.Helper()
-	values := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
-		t.Fatal(err)
-	}
-	return values
+	return c.Install(name, helmtest.Values(t, values))
 }
 
 // objects are those of a manifest, each in Kubernetes' own type, which refuses fields that it does not have.
 func objects(t *testing.T, manifest string) (all []runtime.Object) {
 	t.Helper()
-	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
-		json.SerializerOptions{Yaml: true, Strict: true})
 	for _, text := range strings.Split("\n"+manifest, "\n---") {
 		if strings.TrimSpace(text) == "" || strings.Contains(text, "\nkind: ServiceMonitor") {
 			continue
 		}
-		object, _, err := strict.Decode([]byte(text), nil, nil)
+		object, err := helmtest.Strict(text)
 		if err != nil {
 			t.Errorf("%v in:\n%s", err, text)
 			continue
@@ -105,64 +52,21 @@ func objects(t *testing.T, manifest string) (all []runtime.Object) {
 	return all
 }
 
-func sets(t *testing.T) []string {
-	t.Helper()
-	found, err := filepath.Glob("testdata/*.values.yaml")
-	if err != nil || len(found) == 0 {
-		t.Fatalf("got %v, %v", found, err)
-	}
-	return found
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func TestRender(t *testing.T) {
-	for _, path := range sets(t) {
-		r, err := install(t, configuration(t), read(t, path))
+	for _, path := range helmtest.Sets(t) {
+		r, err := install(t, newCluster(t), helmtest.Read(t, path))
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
 		objects(t, r.Manifest)
-		notes := strings.ReplaceAll(strings.TrimSpace(r.Info.Notes), "\n", "\n# ")
-		got := fmt.Sprintf("%s\n---\n# NOTES.txt\n# %s\n", strings.TrimSpace(r.Manifest), notes)
-		golden := strings.TrimSuffix(path, ".values.yaml") + ".golden.yaml"
-		if *rewrite {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want := read(t, golden); got != want {
-			t.Errorf("the render differs from %s; look at the difference, then: go test ./operator -run TestRender -rewrite\n%s",
-				golden, firstDifference(got, want))
-		}
+		helmtest.CompareRender(t, path, strings.TrimSpace(r.Manifest)+"\n"+helmtest.Notes(r))
 	}
-}
-
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range a {
-		if i >= len(b) || a[i] != b[i] {
-			return fmt.Sprintf("line %d: got %q, want %q", i+1, a[i], append(b, "the end")[min(i, len(b))])
-		}
-	}
-	return "the end is missing"
 }
 
 func TestLint(t *testing.T) {
-	for _, path := range sets(t) {
-		for _, m := range lint.RunAll(chartDir, valuesOf(t, read(t, path)), namespace).Messages {
-			if m.Severity >= support.WarningSev {
-				t.Errorf("%s: %v", path, m)
-			}
-		}
+	for _, path := range helmtest.Sets(t) {
+		helmtest.Lint(t, chartDir, namespace, path, helmtest.Values(t, helmtest.Read(t, path)))
 	}
 }
 
@@ -196,21 +100,13 @@ func rights(t *testing.T, manifest string) (all []string) {
 
 // Ensure that the operator has the rights that testdata/rights.txt lists, and no others: a new one is seen in a review.
 func TestRights(t *testing.T) {
-	r, err := install(t, configuration(t), "")
+	r, err := install(t, newCluster(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := rights(t, r.Manifest)
 	slices.Sort(got)
-	const golden = "testdata/rights.txt"
-	if *rewrite {
-		if err := os.WriteFile(golden, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := strings.Split(strings.TrimSpace(read(t, golden)), "\n"); !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	helmtest.CompareGolden(t, "testdata/rights.txt", strings.Join(got, "\n")+"\n")
 	for _, right := range got {
 		words := strings.Fields(right)
 		resource, verb := words[1], words[2]
@@ -225,7 +121,7 @@ func TestRights(t *testing.T) {
 
 // Ensure that an operator of some namespaces has no right on objects of others, and that the pods know its namespaces.
 func TestRights_ofNamespaces(t *testing.T) {
-	r, err := install(t, configuration(t), "watchNamespaces: [prod, test]\nrbac: {certManager: false}")
+	r, err := install(t, newCluster(t), "watchNamespaces: [prod, test]\nrbac: {certManager: false}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +156,7 @@ func TestValues_refused(t *testing.T) {
 		"extraArgs: [--leader-elect=false]":            "extraArgs",
 		"serviceAccount: {create: false}":              "serviceAccount.name: name the account",
 	} {
-		if _, err := install(t, configuration(t), values); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := install(t, newCluster(t), values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", values, err, want)
 		}
 	}
@@ -268,37 +164,26 @@ func TestValues_refused(t *testing.T) {
 
 // Ensure that a release is upgraded and rolled back, and that the labels by which the Deployment knows its pods never change.
 func TestUpgrade(t *testing.T) {
-	c := configuration(t)
+	c := newCluster(t)
 	first, err := install(t, c, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := helmtest.Load(t, chartDir)
 	chart.Metadata.Version, chart.Metadata.AppVersion = "9.9.9", "9.9.9"
-	u := action.NewUpgrade(c)
-	u.Namespace, u.Timeout = namespace, time.Minute
-	second, err := u.Run("quorate-operator", chart, valuesOf(t, "replicaCount: 3\ncommonLabels: {team: data}"))
+	second, err := c.Upgrade(chart, name, helmtest.Values(t, "replicaCount: 3\ncommonLabels: {team: data}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	upgraded := second.(*release.Release).Manifest
+	upgraded := second.Manifest
 	if was, is := selector(t, first.Manifest), selector(t, upgraded); was != is {
 		t.Errorf("the selector changed from %s to %s, which the API server refuses", was, is)
 	}
 	if !strings.Contains(upgraded, "image: quorate-operator:v9.9.9") {
 		t.Error("the image is not that of the chart's version")
 	}
-	b := action.NewRollback(c)
-	b.Version, b.Timeout = 1, time.Minute
-	if err := b.Run("quorate-operator"); err != nil {
-		t.Fatal(err)
-	}
-	last, err := c.Releases.Last("quorate-operator")
-	if err != nil || last.(*release.Release).Manifest != first.Manifest {
-		t.Errorf("the rollback rendered something else: %v", err)
+	if c.RollBack(name, 1).Manifest != first.Manifest {
+		t.Error("the rollback rendered something else")
 	}
 }
 
@@ -316,13 +201,10 @@ func selector(t *testing.T, manifest string) string {
 
 // Ensure that the chart brings the resources that its rules, its notes and the operator are about, and no conversion webhook.
 func TestCRDs(t *testing.T) {
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chart := helmtest.Load(t, chartDir)
 	var names []string
 	for _, crd := range chart.CRDObjects() {
-		object := valuesOf(t, string(crd.File.Data))
+		object := helmtest.Values(t, string(crd.File.Data))
 		names = append(names, object["metadata"].(map[string]any)["name"].(string))
 		if _, converts := object["spec"].(map[string]any)["conversion"]; converts {
 			t.Errorf("%s: names a conversion by a webhook, which nothing serves", crd.Filename)
