@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // buildMember builds the program of members once, and returns its file.
@@ -106,7 +107,7 @@ func newFleet(t *testing.T, within time.Duration) *fleet {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel)
 	dir := t.TempDir()
-	f := &fleet{t: t, ctx: ctx, binary: binary, address: freeAddress(t), bucket: filepath.Join(dir, "s3", bucketName),
+	f := &fleet{t: t, ctx: ctx, binary: binary, address: testnet.Address(t), bucket: filepath.Join(dir, "s3", bucketName),
 		env: []string{"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}}
 	if err := os.MkdirAll(f.bucket, 0o755); err != nil {
 		t.Fatal(err)
@@ -130,11 +131,11 @@ func (f *fleet) startGateway() {
 func (f *fleet) found(dir string) {
 	var cluster, peers, endpoints []string
 	for i := range 3 {
-		peers = append(peers, "http://"+freeAddress(f.t))
+		peers = append(peers, "http://"+testnet.Address(f.t))
 		cluster = append(cluster, fmt.Sprintf("m%d=%s", i+1, peers[i]))
 	}
 	for i, peer := range peers {
-		n := &node{name: fmt.Sprint("m", i+1), client: "http://" + freeAddress(f.t)}
+		n := &node{name: fmt.Sprint("m", i+1), client: "http://" + testnet.Address(f.t)}
 		n.dir = filepath.Join(dir, n.name)
 		n.daemon = daemon{t: f.t, file: f.binary, env: f.env, log: n.dir + ".log", args: []string{"--name", n.name,
 			"--data-dir", n.dir, "--listen-client-urls", n.client, "--advertise-client-urls", n.client,

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -141,7 +142,7 @@ func TestCheckCommand(t *testing.T) {
 		{"another authority", url(secureBucket, "https://"+secure.address, "&ca="+other), good, 1, "ca=FILE"},
 		{"no TLS there", url(bucket, "https://"+plain.address, ""), good, 1, "HTTP response to HTTPS client"},
 		{"TLS there", url(secureBucket, "http://"+secure.address, ""), good, 3, ""},
-		{"nothing there", url(bucket, "http://"+freeAddress(t), ""), good, 3, "refused"},
+		{"nothing there", url(bucket, "http://"+testnet.Address(t), ""), good, 3, "refused"},
 		{"no such name", url(bucket, "http://nowhere.invalid:1", ""), good, 3, "its name in DNS"},
 	} {
 		var out, said bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/storage/objects/s3"
 )
 
@@ -48,7 +49,7 @@ func gateway(t *testing.T, dir string, flags ...string) *server {
 	if err != nil {
 		t.Fatalf("versitygw cannot be built: %v", err)
 	}
-	address := freeAddress(t)
+	address := testnet.Address(t)
 	log, err := os.Create(filepath.Join(t.TempDir(), "versitygw.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -100,16 +101,6 @@ func awaitPort(t *testing.T, address string) {
 			t.Fatalf("nothing listens at %s", address)
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // fake starts gofakes3, in memory and in this process.

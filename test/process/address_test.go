@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // TestAddress_movedMember starts a follower at another peer URL: the others learn where it is without a command, and keep it
@@ -14,7 +16,7 @@ func TestAddress_movedMember(t *testing.T) {
 	e := startTrio(t)
 	moved := e.others(e.leader())[0]
 	moved.kill()
-	moved.peer = rangedAddress(t)
+	moved.peer = testnet.Address(t)
 	e.launch(moved, "existing")
 	e.waitReady(moved)
 	e.checkVoters()
@@ -36,14 +38,14 @@ func TestAddress_mistyped(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	two := e.others(e.leader())
-	wrong := "http://" + rangedAddress(t)
-	e.quorate(1, e.member("change", "--update="+two[0].name+"="+wrong, "--update="+two[1].name+"=http://"+rangedAddress(t),
+	wrong := "http://" + testnet.Address(t)
+	e.quorate(1, e.member("change", "--update="+two[0].name+"="+wrong, "--update="+two[1].name+"=http://"+testnet.Address(t),
 		"--yes"), "nobody answers at "+wrong)
 	first, second := e.status(two[0]).Header.MemberId, e.status(two[1]).Header.MemberId
 	if _, err := e.client.MemberUpdate(t.Context(), first, []string{wrong}); err != nil {
 		t.Fatalf("etcd's order, update and then move: %v", err)
 	}
-	if _, err := e.client.MemberUpdate(t.Context(), second, []string{"http://" + rangedAddress(t)}); err == nil {
+	if _, err := e.client.MemberUpdate(t.Context(), second, []string{"http://" + testnet.Address(t)}); err == nil {
 		t.Error("a second member may be lost, too")
 	}
 	for _, n := range e.nodes {
@@ -90,7 +92,7 @@ func TestAddress_movedWhileOthersAreDown(t *testing.T) {
 	for _, n := range e.nodes {
 		n.kill()
 	}
-	one.peer, two.peer = rangedAddress(t), rangedAddress(t)
+	one.peer, two.peer = testnet.Address(t), testnet.Address(t)
 	line := []string{"m1=http://" + one.peer, "m2=http://" + two.peer}
 	set := func(n *node, words ...string) []string {
 		return append([]string{"set-address", "--data-dir", n.dir}, words...)

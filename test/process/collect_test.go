@@ -17,7 +17,7 @@ import (
 // collectBound is how long a member may take to answer for all, and collectSlack what a busy machine adds.
 const (
 	collectBound = 2 * time.Second
-	collectSlack = time.Second
+	collectSlack = 5 * time.Second
 )
 
 // collect asks one member for all.

@@ -75,11 +75,13 @@ func (e *elastic) checkHashes() {
 	}
 	var hashes []uint32
 	for _, n := range e.nodes {
-		hash, err := e.client.HashKV(ctx, n.client, now.Header.Revision)
-		if err != nil {
-			e.t.Fatalf("hash of %s: %v", n.name, err)
-		}
-		hashes = append(hashes, hash.Hash)
+		until(e.t, n.name+" has applied all, and tells its hash", func(context.Context) bool {
+			hash, err := e.client.HashKV(ctx, n.client, now.Header.Revision)
+			if err == nil {
+				hashes = append(hashes, hash.Hash)
+			}
+			return err == nil
+		})
 	}
 	if slices.Min(hashes) != slices.Max(hashes) {
 		e.t.Errorf("members differ: %x", hashes)

@@ -94,9 +94,7 @@ func (e *elastic) loseDisk(n *node, start func()) {
 	from = logSize(n)
 	start()
 	e.awaitLog(n, from, "has lost its disk")
-	if out, err := ask("member", "reset", n.name, "--yes"); err != nil {
-		e.t.Fatalf("member reset %s: %v\n%s\n%s", n.name, err, out, tail(n.log, 2000))
-	}
+	e.reset(n, other)
 	e.waitReady(n)
 	until(e.t, n.name+" votes again", func(context.Context) bool {
 		out, err := ask("member", "list")
@@ -111,7 +109,7 @@ func TestDisk_notLost(t *testing.T) {
 	two := e.nodes[1]
 	until(t, "all have told their names", func(context.Context) bool { return len(e.members(3)) == 3 })
 	for _, more := range [][]string{nil, {"--replaces=" + e.nodes[2].name}, {"--replaces=" + two.name}} {
-		n := e.ranged("m9")
+		n := e.node("m9")
 		args := append(e.joining(n, "http://"+e.nodes[0].peer, more...), "--initial-advertise-peer-urls=http://"+two.peer)
 		out := e.quorate(1, args, "http://"+two.peer+" is probably mistyped", "member m2 (", "runs with its data")
 		if strings.Contains(out, "`quorate member remove") || strings.Contains(out, "--replaces=m9") {

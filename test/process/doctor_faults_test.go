@@ -55,16 +55,17 @@ func (c *cluster) moveLeader() {
 // lead lets a member lead.
 func (c *cluster) lead(n *node) {
 	c.t.Helper()
-	first := c.leaderFirst()[0]
-	if first == n {
-		return
-	}
-	client := c.connect(first)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_, err := client.MoveLeader(ctx, c.memberID(n))
-	c.must(err)
+	id := c.memberID(n)
+	until(c.t, n.name+" leads", func(ctx context.Context) bool {
+		first := c.leaderFirst()[0]
+		if first == n {
+			return true
+		}
+		client := c.connect(first)
+		defer client.Close()
+		_, _ = client.MoveLeader(ctx, id) // refused while n lags, or once another one leads
+		return false
+	})
 }
 
 // fill writes values of a size until so many bytes are written, or a write is refused.

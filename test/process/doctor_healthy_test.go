@@ -204,7 +204,7 @@ func (d *day) upgradeTo(binary, version string, rest func()) {
 func (d *day) replace(old *node, name, binary string) {
 	d.t.Helper()
 	d.set("replace "+old.name+" by "+name, "")
-	heir := d.ranged(name)
+	heir := d.node(name)
 	runsBuild(heir, binary)
 	command := d.begin(d.member("replace", old.name, "--name="+name, "--peer-urls=http://"+heir.peer, "--yes")...)
 	// A newcomer that is started before its plan was accepted joins by itself, and the plan is of other members then.

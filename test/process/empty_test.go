@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // ghost is a process with the flags of a member, at its URLs, and an empty directory.
@@ -31,7 +33,7 @@ func TestEmpty_movedMember(t *testing.T) {
 	if log := tail(ghost.log, 1<<20); !strings.Contains(log, "If "+moved.name+" was moved and has its data elsewhere, stop this process") {
 		t.Error("the process without data does not ask whether its member was moved")
 	}
-	moved.peer, moved.client = rangedAddress(t), "http://"+rangedAddress(t)
+	moved.peer, moved.client = testnet.Address(t), "http://"+testnet.Address(t)
 	e.launch(moved, "existing")
 	e.waitReady(moved)
 	e.use()

@@ -181,7 +181,7 @@ func TestFastPath_replace(t *testing.T) {
 			if !row.leads {
 				old = e.others(old)[0]
 			}
-			heir := e.ranged("m6")
+			heir := e.node("m6")
 			command := e.begin(e.member("replace", old.name, "--name=m6", "--peer-urls=http://"+heir.peer, "--yes")...)
 			e.job("running", "start")
 			load.await(winsAnEpoch/4, "while the newcomer is waited for")

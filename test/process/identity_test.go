@@ -44,6 +44,22 @@ func (c *cluster) wipe(n *node) {
 	}
 }
 
+// reset gives the place of a member anew whose process says that it has lost its disk. The leader refuses that until it has heard it,
+// too, and so may one that was elected since.
+func (c *cluster) reset(n, through *node) {
+	c.t.Helper()
+	until(c.t, n.name+" is reset", func(context.Context) bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		reset := exec.CommandContext(ctx, c.binary, "member", "reset", n.name, "--yes", "--timeout=20s", "--endpoints="+through.client)
+		out, err := reset.CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "has not lost its disk as far as is known here") {
+			c.t.Fatalf("member reset %s: %v\n%s\n%s", n.name, err, out, tail(n.log, 2000))
+		}
+		return err == nil
+	})
+}
+
 // mayWrite reports whether a write through n is acknowledged within a second and a half.
 func (c *cluster) mayWrite(n *node, key string) bool {
 	c.t.Helper()
@@ -130,20 +146,15 @@ func TestCluster_diskLost(t *testing.T) {
 	c.wantKey(n[0], "w", "acknowledged")
 	c.wantKey(n[2], "w", "acknowledged")
 
-	status, _ := exec.Command(c.binary, "status", "--endpoints", n[0].client).CombinedOutput() // 1: one is down
-	if !strings.Contains(string(status), n[1].name+" is down: member failed: this process is no member yet: it has lost its disk") {
-		t.Errorf("status does not show what it waits for:\n%s", status)
-	}
+	c.awaitSaid(1, []string{"status", "--endpoints=" + n[0].client},
+		n[1].name+" is down: member failed: this process is no member yet: it has lost its disk")
 
 	// The place is given anew, under the same URLs; the process that waits takes it.
 	client := c.connect(n[0])
 	defer client.Close()
+	c.reset(n[1], n[0])
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, c.binary, "member", "reset", n[1].name, "--endpoints", n[0].client, "--yes").CombinedOutput()
-	if err != nil {
-		t.Fatalf("member reset: %v\n%s\n%s", err, out, tail(n[1].log, 2000))
-	}
 	c.waitReady(n[1])
 	c.wantKey(n[1], "w", "acknowledged")
 	members, err := client.MemberList(ctx)
@@ -211,10 +222,7 @@ func TestCluster_rolledBack(t *testing.T) {
 	from = logSize(stale)
 	c.start(stale)
 	c.awaitLog(stale, from, "can not be used by its member any more")
-	out, err := exec.Command(c.binary, "member", "list", "--endpoints", n[0].client).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "rolled back") {
-		t.Errorf("member list does not show it: %v\n%s", err, out)
-	}
+	c.awaitSaid(0, []string{"member", "list", "--endpoints=" + n[0].client}, "rolled back")
 	n[2].kill()
 	if c.mayWrite(n[0], "c") {
 		t.Error("a member that was rolled back helped to acknowledge a write")

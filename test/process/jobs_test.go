@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // faultPause is how long a job is given before the next fault: at any of its steps.
@@ -29,7 +30,7 @@ func TestJobs_leaderKilled(t *testing.T) {
 	e := startTrio(t)
 	stop := e.witness(2, e.nodes...)
 	first := e.leader()
-	old, heir := e.others(first)[0], e.ranged("m4")
+	old, heir := e.others(first)[0], e.node("m4")
 	command := e.begin(e.member("replace", old.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
 	begun := e.job("running", "start")
 	led := e.described().Leader
@@ -70,7 +71,7 @@ func TestJobs_allKilled(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	acked := e.fill(e.nodes[0])
-	old, heir := e.nodes[0], e.ranged("m4")
+	old, heir := e.nodes[0], e.node("m4")
 	e.quorate(0, e.member("replace", old.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes", "--detach"), "job ")
 	begun := e.job("running", "start")
 	restart := func(start func(n *node)) {
@@ -118,7 +119,7 @@ func (e *elastic) detached(args []string) string {
 func TestJobs_repeated(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
-	heir := e.ranged("m4")
+	heir := e.node("m4")
 	add := e.member("change", "--add=m4=http://"+heir.peer, "--yes")
 	first := e.detached(add)
 	before := e.job("running", "start")
@@ -145,7 +146,7 @@ func TestJobs_cancelled(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	before := e.described()
-	come, missing := e.ranged("m4"), e.ranged("m5")
+	come, missing := e.node("m4"), e.node("m5")
 	command := e.begin(e.member("change", "--add=m4=http://"+come.peer, "--add=m5=http://"+missing.peer,
 		"--remove="+e.nodes[0].name, "--yes")...)
 	job := e.job("running", "start")
@@ -177,12 +178,12 @@ func TestJobs_cancelled(t *testing.T) {
 func TestJobs_queued(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
-	m4, m5 := e.ranged("m4"), e.ranged("m5")
+	m4, m5 := e.node("m4"), e.node("m5")
 	one := e.begin(e.member("change", "--add=m4=http://"+m4.peer, "--yes")...)
 	e.job("running", "start")
 	two := e.begin(e.member("change", "--add=m5=http://"+m5.peer, "--yes")...)
 	e.waitLog(two, "queued behind 1 job")
-	three := e.detached(e.member("change", "--add=m6=http://"+rangedAddress(t), "--yes"))
+	three := e.detached(e.member("change", "--add=m6=http://"+testnet.Address(t), "--yes"))
 	e.jobs("three jobs, of which two wait", 3, func(jobs []*quoratepb.Job) bool {
 		return jobs[0].State == "running" && jobs[1].State == "queued" && jobs[2].State == "queued" && hex(jobs[2].Id) == three
 	})
@@ -211,7 +212,7 @@ func TestJobs_decided(t *testing.T) {
 	t.Parallel()
 	e := startVoters(t, 3, "--peer-delay=100ms")
 	leader := e.leader()
-	old, heir := e.others(leader)[0], e.ranged("m4")
+	old, heir := e.others(leader)[0], e.node("m4")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	native := quoratepb.NewMembershipClient(e.quiet(leader).ActiveConnection())

@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // joining is a node that joins by the peer URLs of others.
@@ -27,7 +29,7 @@ func startFirst(t *testing.T) *elastic {
 	t.Helper()
 	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
 	t.Cleanup(e.end)
-	first := e.ranged("m1")
+	first := e.node("m1")
 	e.nodes = append(e.nodes, first)
 	e.launch(first, "new")
 	e.waitReady(first)
@@ -66,10 +68,10 @@ func TestJoin(t *testing.T) {
 	first := e.nodes[0]
 	var acked map[string]string
 	for _, name := range []string{"m2", "m3"} {
-		n := e.ranged(name)
+		n := e.node(name)
 		last := e.nodes[len(e.nodes)-1]
 		e.nodes = append(e.nodes, n)
-		e.run(n, e.joining(n, "http://"+rangedAddress(t)+",http://"+n.peer+",http://"+last.peer)...)
+		e.run(n, e.joining(n, "http://"+testnet.Address(t)+",http://"+n.peer+",http://"+last.peer)...)
 		e.waitReady(n)
 		e.waitVoter(e.status(n).Header.MemberId)
 		acked = e.fill(n)
@@ -90,7 +92,7 @@ func TestJoin(t *testing.T) {
 	e.run(two, e.joining(two, "http://"+first.peer)...)
 	e.awaitLog(two, from, "`quorate member reset m2` from any member that serves")
 	two.kill()
-	heir := e.ranged("m4")
+	heir := e.node("m4")
 	e.nodes = []*node{first, e.nodes[2], heir}
 	e.run(heir, e.joining(heir, "http://"+first.peer, "--replaces=m2")...)
 	e.waitReady(heir)
@@ -101,7 +103,7 @@ func TestJoin(t *testing.T) {
 	})
 	e.checkKeys(heir, acked)
 
-	learner := e.ranged("l1")
+	learner := e.node("l1")
 	e.run(learner, e.joining(learner, "http://"+first.peer, "--join-learner")...)
 	e.gone = append(e.gone, learner) // not one of the voters
 	e.waitLog(learner, "ready to serve client requests")
@@ -120,7 +122,7 @@ func TestJoin_set(t *testing.T) {
 	t.Cleanup(e.end)
 	var urls []string
 	for _, name := range []string{"m-0", "m-1", "m-2"} {
-		n := e.ranged(name)
+		n := e.node(name)
 		e.nodes = append(e.nodes, n)
 		urls = append(urls, "http://"+n.peer)
 	}
@@ -181,7 +183,7 @@ func loseFounders(t *testing.T, founders int) {
 	t.Cleanup(e.end)
 	var urls, pairs []string
 	for i := range 5 {
-		n := e.ranged(fmt.Sprintf("m-%d", i))
+		n := e.node(fmt.Sprintf("m-%d", i))
 		e.nodes = append(e.nodes, n)
 		urls, pairs = append(urls, "http://"+n.peer), append(pairs, n.name+"=http://"+n.peer)
 	}
@@ -226,7 +228,7 @@ func loseFounders(t *testing.T, founders int) {
 		return
 	}
 	for _, n := range lost {
-		e.finish(e.begin("member", "reset", n.name, "--yes", "--timeout=20s", "--endpoints="+left[0].client), 0)
+		e.reset(n, left[0])
 		e.waitReady(n)
 		e.checkKeys(n, acked)
 	}
@@ -238,11 +240,11 @@ func TestJoin_refused(t *testing.T) {
 	t.Parallel()
 	e := startFirst(t)
 	first := e.nodes[0]
-	n := e.ranged("m2")
+	n := e.node("m2")
 	e.quorate(1, e.joining(n, first.client), "that is a client port of member")
 	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9", "start this process without --replaces")
 	e.quorate(1, e.joining(n, "https://"+first.peer), "TLS")
-	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
+	e.quorate(2, e.joining(e.node("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
 	other := startFirst(t).nodes[0]
 	other.kill()
 	e.quorate(1, e.joining(other, "http://"+first.peer), "correct or remove --join, or correct --data-dir")
@@ -256,7 +258,7 @@ func TestJoin_waits(t *testing.T) {
 	t.Parallel()
 	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
 	t.Cleanup(e.end)
-	first, second := e.ranged("m1"), e.ranged("m2")
+	first, second := e.node("m1"), e.node("m2")
 	e.gone = []*node{second}
 	e.run(second, e.joining(second, "http://"+first.peer)...)
 	e.waitLog(second, "waiting to join a cluster")

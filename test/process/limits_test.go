@@ -60,6 +60,9 @@ func TestLimits_noisyUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	limited := measure(t, ctx, alice, noisy)
+	for limited.refused == 0 && ctx.Err() == nil { // few calls are made where many processes want the processors
+		limited = measure(t, ctx, alice, noisy)
+	}
 	if _, err := noisy[0].KeepAliveOnce(ctx, granted.ID); err != nil {
 		t.Errorf("a renewal of the limited user: %v", err)
 	}

@@ -178,13 +178,7 @@ func TestMembership_snapshot(t *testing.T) {
 	behind := e.grow("m3")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	if leader := e.leader(); leader == behind {
-		moved := e.quiet(leader)
-		defer moved.Close()
-		if _, err := moved.MoveLeader(ctx, e.status(e.nodes[0]).Header.MemberId); err != nil {
-			t.Fatal(err)
-		}
-	}
+	e.lead(e.nodes[0])
 	granted, err := e.client.Grant(ctx, 60)
 	if err != nil {
 		t.Fatal(err)

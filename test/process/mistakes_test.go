@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/server/certs/certstest"
 )
 
@@ -34,7 +35,7 @@ func TestMistakes(t *testing.T) {
 	plain := strings.TrimPrefix(secure.client, "http://")
 	secure.client = "https://" + plain
 	start(secure, "--cert-file="+cert, "--key-file="+key, "--trusted-ca-file="+ca, "--client-cert-auth")
-	wrong := &node{name: "m3", client: "https://" + rangedAddress(t), peer: rangedAddress(t), dir: filepath.Join(e.dir, "m3"),
+	wrong := &node{name: "m3", client: "https://" + testnet.Address(t), peer: testnet.Address(t), dir: filepath.Join(e.dir, "m3"),
 		log: filepath.Join(e.dir, "m3.log")}
 	e.gone = append(e.gone, wrong)
 	start(wrong, "--cert-file="+far, "--key-file="+farKey)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
@@ -14,26 +16,21 @@ func TestNative_throughAFollower(t *testing.T) {
 	e := startElastic(t)
 	e.grow("m2")
 	e.grow("m3")
-	leader := e.leader()
-	var asked *node
-	for _, n := range e.nodes {
-		if n != leader {
-			asked = n
-		}
-	}
-	client := e.quiet(asked)
-	defer client.Close()
-	native := quoratepb.NewMembershipClient(client.ActiveConnection())
+	var leader *node
+	var client *clientv3.Client
+	var native quoratepb.MembershipClient
+	var dead uint64
+	until(t, "a follower describes a leader and three members, one of which may fail", func(ctx context.Context) bool {
+		leader = e.leader()
+		dead = e.status(leader).Header.MemberId
+		client = dialAlone(t, e.others(leader)[0])
+		native = quoratepb.NewMembershipClient(client.ActiveConnection())
+		described, err := native.Describe(ctx, &quoratepb.DescribeRequest{})
+		cluster := described.GetCluster()
+		return err == nil && cluster.Leader == dead && len(cluster.Members) == 3 && cluster.Strength.Tolerates == 1
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	described, err := native.Describe(ctx, &quoratepb.DescribeRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := described.Cluster.Leader
-	if dead == 0 || len(described.Cluster.Members) != 3 || described.Cluster.Strength.Tolerates != 1 {
-		t.Fatalf("describe: got %v, want a leader and three members, one of which may fail", described.Cluster)
-	}
 	events, err := native.Watch(ctx, &quoratepb.WatchRequest{IntervalMs: 100})
 	if err != nil {
 		t.Fatal(err)

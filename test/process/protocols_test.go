@@ -42,7 +42,7 @@ func TestProtocols(t *testing.T) {
 				old = e.others(old)[0]
 			}
 			stop := e.witness(3, e.others(old)...) // a client that is connected to a member that stops sees it stop
-			newcomers := []*node{e.ranged("m4"), e.ranged("m5")}
+			newcomers := []*node{e.node("m4"), e.node("m5")}
 			var adds []string
 			for _, n := range newcomers {
 				adds = append(adds, fmt.Sprintf("--add=%s=http://%s", n.name, n.peer))

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,30 +21,6 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 )
-
-// nextPort counts through a range that no other test uses, from where another run of these tests hardly is.
-var nextPort atomic.Int32
-
-func rangedAddress(t *testing.T) string {
-	t.Helper()
-	for range 500 {
-		address := fmt.Sprintf("127.0.0.1:%d", 24100+(nextPort.Add(1)+int32(os.Getpid()%500))%500)
-		if l, err := net.Listen("tcp", address); err == nil {
-			_ = l.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port from 24100 to 24599")
-	return ""
-}
-
-func (e *elastic) ranged(name string) *node {
-	e.t.Helper()
-	return &node{
-		name: name, client: "http://" + rangedAddress(e.t), peer: rangedAddress(e.t),
-		dir: filepath.Join(e.dir, name), log: filepath.Join(e.dir, name+".log"),
-	}
-}
 
 // startTrio starts three members that found a cluster.
 func startTrio(t *testing.T) *elastic {
@@ -67,7 +42,7 @@ func planVoters(t *testing.T, size int, flags ...string) *elastic {
 	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t), flags: flags}, dir: t.TempDir()}
 	t.Cleanup(e.end)
 	for i := range size {
-		e.nodes = append(e.nodes, e.ranged(fmt.Sprintf("m%d", i+1)))
+		e.nodes = append(e.nodes, e.node(fmt.Sprintf("m%d", i+1)))
 	}
 	return e
 }
@@ -99,25 +74,45 @@ func (e *elastic) fill(survivor *node) map[string]string {
 // quorate runs a command to its end, and wants its status and words in what it says.
 func (e *elastic) quorate(status int, args []string, words ...string) string {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, e.binary, args...).CombinedOutput()
-	got := 0
-	if err != nil {
-		got = -1
-		if exit, ok := err.(*exec.ExitError); ok {
-			got = exit.ExitCode()
-		}
-	}
+	got, out := e.ran(args)
 	if got != status {
 		e.t.Fatalf("quorate %s: status %d, want %d:\n%s", strings.Join(args, " "), got, status, out)
 	}
 	for _, want := range words {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			e.t.Errorf("quorate %s: no %q in:\n%s", strings.Join(args, " "), want, out)
 		}
 	}
-	return string(out)
+	return out
+}
+
+// ran runs a command to its end. A status below zero means that it did not end.
+func (c *cluster) ran(args []string) (status int, said string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, c.binary, args...).CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); ok {
+		status = exit.ExitCode()
+	} else if err != nil {
+		status = -1
+	}
+	return status, string(out)
+}
+
+// awaitSaid repeats a command until it ends with a status and says words: members tell each other of some states within a second.
+func (c *cluster) awaitSaid(status int, args []string, words ...string) {
+	c.t.Helper()
+	got, said := 0, ""
+	defer func() {
+		if c.t.Failed() {
+			c.t.Logf("quorate %s: status %d:\n%s", strings.Join(args, " "), got, said)
+		}
+	}()
+	until(c.t, fmt.Sprintf("quorate %s ends with %d, and says %q", strings.Join(args, " "), status, words), func(context.Context) bool {
+		got, said = c.ran(args)
+		return got == status && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(said, word) })
+	})
 }
 
 // fingerprint sums up what is in a directory, but for files that only locks open.
@@ -207,7 +202,7 @@ func TestRecover(t *testing.T) {
 		return err == nil && observed.GetCore().GetEpoch() == 1
 	})
 	for _, name := range []string{"m4", "m5"} {
-		n := e.ranged(name)
+		n := e.node(name)
 		added := e.add(n.peer, false)
 		e.nodes = append(e.nodes, n)
 		e.launch(n, "existing")
@@ -320,10 +315,10 @@ func TestRecover_apart(t *testing.T) {
 				"epoch", other.name, id)) && strings.Contains(log, "http://"+other.peer) &&
 				strings.Contains(log, "was recovered apart from this member")
 		})
-		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {
-			t.Errorf("%s shows no alarm in its status: %v", n.name, alarms)
-		}
-		e.quorate(0, []string{"member", "list", "--timeout=20s", "--endpoints=" + n.client}, "alarm: ", "was recovered apart")
+		until(t, n.name+" shows an alarm in its status", func(context.Context) bool {
+			return strings.Contains(strings.Join(e.status(n).Errors, " "), "was recovered apart")
+		})
+		e.awaitSaid(0, []string{"member", "list", "--timeout=20s", "--endpoints=" + n.client}, "alarm: ", "was recovered apart")
 	}
 }
 
@@ -332,7 +327,7 @@ func TestRecover_learner(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
-	learner := e.ranged("l1")
+	learner := e.node("l1")
 	e.add(learner.peer, true)
 	founders := e.nodes
 	e.nodes = append(e.nodes, learner)
@@ -378,7 +373,7 @@ func TestForceNewCluster(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
-	empty := e.ranged("empty")
+	empty := e.node("empty")
 	e.quorate(1, forced(empty), "keeps the contents of a member, but --data-dir "+empty.dir+" holds none")
 	acked := e.fill(one)
 	for _, n := range e.nodes {

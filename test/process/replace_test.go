@@ -25,7 +25,7 @@ func TestReplace(t *testing.T) {
 			}
 			dead.kill()
 			until(t, "it is noticed", func(context.Context) bool { return e.described().Strength.Active == 2 })
-			heir := e.ranged("m4")
+			heir := e.node("m4")
 			if row.added {
 				e.add(heir.peer, false)
 			}

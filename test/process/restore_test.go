@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup/backuptest"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -135,11 +133,10 @@ func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
 	if _, err := root.Put(ctx, "a", "beside"); err != nil {
 		t.Errorf("the members do not serve any more: %v", err)
 	}
-	list, err := exec.Command(c.binary, "member", "list", "--user=root:rootpw",
-		"--endpoints="+serving[0].client+","+serving[1].client).CombinedOutput()
-	if err != nil || strings.Count(string(list), "of another history") < 2 { // the state, and an alarm
-		t.Errorf("member list: %v\n%s", err, list)
-	}
+	until(t, "member list tells the state, and an alarm", func(context.Context) bool {
+		status, list := c.ran([]string{"member", "list", "--user=root:rootpw", "--endpoints=" + serving[0].client + "," + serving[1].client})
+		return status == 0 && strings.Count(list, "of another history") >= 2
+	})
 	third.kill()
 	third.dir = own
 	c.runRestored(third, "--founding=majority")
@@ -177,13 +174,7 @@ func TestRestore_oneOfThree(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.launch(three, "new")
-	e.nodes = []*node{one, two}
-	e.use()
-	until(t, "the cluster knows that m3 has lost its disk", func(context.Context) bool {
-		return slices.ContainsFunc(e.described().Members, func(m *quoratepb.Member) bool { return m.State == "lost its disk" })
-	})
-	e.nodes = append(e.nodes, three)
-	e.quorate(0, []string{"member", "reset", "m3", "--yes", "--endpoints=" + one.client + "," + two.client})
+	e.reset(three, one)
 	e.waitReady(three)
 	e.checkKeys(three, map[string]string{"load/acked": "after the snapshot"})
 }

@@ -45,6 +45,6 @@ func TestRollback_snapshotOfRunningMember(t *testing.T) {
 	e.launch(two, "new")
 	const says = "m2 may have the only copy. Empty, reset and remove no member"
 	e.waitLog(two, says)
-	e.quorate(1, []string{"status", "--endpoints=" + one.client}, says, "m2 reports: ")
-	e.quorate(0, []string{"member", "list", "--endpoints=" + two.client}, "alarm: ", says)
+	e.awaitSaid(1, []string{"status", "--endpoints=" + one.client}, says, "m2 reports: ")
+	e.awaitSaid(0, []string{"member", "list", "--endpoints=" + two.client}, "alarm: ", says)
 }

@@ -267,7 +267,7 @@ func (u *upgradeStory) up() {
 // replaceInTheMiddle puts a newcomer with the next build into the place of the last member with the former one.
 func (u *upgradeStory) replaceInTheMiddle() {
 	u.t.Helper()
-	former, heir := u.nextMember(), u.ranged("m4")
+	former, heir := u.nextMember(), u.node("m4")
 	runsBuild(heir, u.next)
 	command := u.begin(u.member("replace", former.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
 	u.job("running", "start")
