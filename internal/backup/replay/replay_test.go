@@ -3,6 +3,7 @@ package replay_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -124,17 +125,19 @@ func (m *member) command() kv.Command {
 	return kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte(value)}}
 }
 
-// contents is all that a restore must bring back.
+// contents is all that a restore must bring back. Of a value it has the sum: values in full, printed after each entry, took
+// most of the time of these tests.
 func contents(t *testing.T, m *apply.Machine) string {
 	t.Helper()
 	store := m.Store()
-	text := fmt.Sprintf("%d %d users %x", store.CompactRevision(), store.Revision(), m.Users().Sum())
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d %d users %x", store.CompactRevision(), store.Revision(), m.Users().Sum())
 	if store.CompactRevision() < store.Revision() { // a hash of one revision is remembered, also of before it was compacted
 		hash, _, _, err := store.HashKV(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += fmt.Sprintf(" hash %x", hash)
+		fmt.Fprintf(&text, " hash %x", hash)
 	}
 	for key := range 20 {
 		for _, name := range []string{fmt.Sprint("k", key), fmt.Sprint("k", key, "x")} {
@@ -142,16 +145,20 @@ func contents(t *testing.T, m *apply.Machine) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text += fmt.Sprint(" ", res)
+			fmt.Fprintf(&text, " %d %v", res.Count, res.More)
+			for _, one := range res.KVs {
+				fmt.Fprintf(&text, " %s %d %d %d %d %x", one.Key, one.CreateRevision, one.ModRevision, one.Version, one.Lease,
+					sha256.Sum256(one.Value))
+			}
 		}
 	}
 	for _, l := range m.Leases().Leases(time.Time{}) {
-		text += fmt.Sprint(" ", l.ID, l.TTLSeconds)
-		if err := m.VisitLeaseKeys(l.ID, func(key []byte) bool { text += string(key); return true }); err != nil {
+		fmt.Fprint(&text, " ", l.ID, l.TTLSeconds)
+		if err := m.VisitLeaseKeys(l.ID, func(key []byte) bool { text.Write(key); return true }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // write applies entries, and ships them.
