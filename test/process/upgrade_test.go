@@ -284,14 +284,15 @@ func (u *upgradeStory) downgrade(words ...string) []string {
 	return append([]string{"etcdctl", "downgrade"}, append(words, "--endpoints="+u.nodes[0].client)...)
 }
 
-// downgradeBegins holds the level for the way back, by etcd's command.
+// downgradeBegins holds the level for the way back, by etcd's command. A command that changes the policy is refused, and is to be
+// given again, where members change meanwhile: a newcomer tells its level after its job has ended.
 func (u *upgradeStory) downgradeBegins() {
 	u.t.Helper()
-	u.quorate(0, u.upgrade("policy", "soak=24h"), "policy soak=24h")
+	u.awaitSaid(0, u.upgrade("policy", "soak=24h"), "policy soak=24h")
 	u.quorate(1, u.downgrade("validate", "3.6"), "no etcd reads the data",
 		fmt.Sprintf("until level %d rises by the policy soak=24h", laterLevel))
 	u.quorate(0, u.downgrade("validate", "1.1"), "success")
-	u.quorate(0, u.downgrade("enable", "1.1"), "success")
+	u.awaitSaid(0, u.downgrade("enable", "1.1"), "success")
 	u.quorate(1, u.downgrade("enable", "1.1"), "downgrade job in progress")
 	u.quorate(0, u.upgrade("status"), "policy hold", "a downgrade to release 1.1 is under way", "policy soak=24h comes back")
 	if info := u.status(u.nodes[0]).DowngradeInfo; !info.Enabled || info.TargetVersion != "1.1.0" {
@@ -313,7 +314,7 @@ func (u *upgradeStory) allTheWayBack() {
 		return s.GetDowngradeTo() == "" && s.GetPolicy() == "soak=24h"
 	})
 	u.quorate(0, u.downgrade("cancel"), "success") // nothing is left to cancel
-	u.quorate(0, u.upgrade("hold"), "policy hold")
+	u.awaitSaid(0, u.upgrade("hold"), "policy hold")
 }
 
 // upAgainUntilItRises moves all members to the next build, and lets the level rise by a soak.
@@ -323,7 +324,7 @@ func (u *upgradeStory) upAgainUntilItRises() {
 		u.moveTo(n, u.next, u.random)
 	}
 	u.quorate(1, u.upgrade("finalize"), "cannot return", "nothing was changed")
-	u.quorate(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
+	u.awaitSaid(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
 	u.awaitRise()
 	u.quorate(1, u.upgrade("check", u.binary), fmt.Sprintf("knows %d at most: it would refuse to start", ownLevel))
 	u.quorate(1, u.downgrade("enable", "1.1"), fmt.Sprintf("the cluster has risen to %d: it cannot return", laterLevel), "quorate mirror")
