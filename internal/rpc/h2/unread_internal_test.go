@@ -147,6 +147,21 @@ func TestConn_drop_withoutWindow(t *testing.T) {
 	}
 }
 
+// atOnce lets those write that hold the lock of a connection, as one does that flushes it. The goroutine that writes the rest waits.
+type atOnce struct {
+	syscall.RawConn
+	c     *conn
+	later chan struct{}
+}
+
+func (a *atOnce) Write(f func(fd uintptr) bool) error {
+	if a.c.mu.TryLock() {
+		a.c.mu.Unlock()
+		<-a.later
+	}
+	return a.RawConn.Write(f)
+}
+
 // Ensure that a goroutine that flushes a connection does not write all that a fast client takes: it has others to answer.
 func TestConn_flush_large(t *testing.T) {
 	if !rawSockets {
@@ -159,9 +174,13 @@ func TestConn_flush_large(t *testing.T) {
 	defer nowhere.Close()
 	r := &replies{}
 	c, _ := unread(t, r)
-	if c.raw, err = nowhere.SyscallConn(); err != nil {
+	raw, err := nowhere.SyscallConn()
+	if err != nil {
 		t.Fatal(err)
 	}
+	later := make(chan struct{})
+	defer close(later)
+	c.raw = &atOnce{RawConn: raw, c: c, later: later}
 	c.sendWindow, c.firstWindow = maxWindow, maxWindow
 	r.parts = []Part{{Data: make([]byte, 100*batchBytes)}}
 	sent := frames(t, func(f *http2.Framer) error {
