@@ -143,8 +143,10 @@ func tail(path string, n int) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(content[max(0, len(content)-n):])
+	return tailOf(string(content), n)
 }
+
+func tailOf(text string, n int) string { return text[max(0, len(text)-n):] }
 
 func (c *cluster) initialCluster() string {
 	var parts []string

@@ -64,7 +64,7 @@ func load(ctx context.Context, t *testing.T, client *clientv3.Client) (stop func
 	return func() { cancel(); writers.Wait() }
 }
 
-// mirror starts `quorate mirror`.
+// mirror starts `quorate mirror`, which ends with the test.
 func (c *cluster) mirror(from, to *node, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	c.t.Helper()
 	cmd := exec.Command(buildBinary(c.t), append([]string{"mirror", "--from=" + from.client, "--to=" + to.client,
@@ -74,6 +74,13 @@ func (c *cluster) mirror(from, to *node, more ...string) (*exec.Cmd, *bytes.Buff
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // else it may be writing
+		if c.t.Failed() {
+			c.t.Logf("a mirror said:\n%s", tailOf(out.String(), 2000))
+		}
+	})
 	return cmd, out
 }
 
