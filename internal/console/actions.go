@@ -53,7 +53,7 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 	case err != nil && asksForLogin(err):
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(p.Path), http.StatusSeeOther)
 	case err != nil:
-		why, _ := explain(err)
+		why, _ := explain(err, actionPatience)
 		c.undone(asked, a, why)
 		c.refuse(w, r, p, http.StatusConflict, err)
 	case out.Template != "":
@@ -118,7 +118,10 @@ var errForm = errors.New("a form without a length, or a longer one than is taken
 // refuse shows why an action was not done.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, code int, err error) {
 	f := c.frame(c.lookAt(r, p))
-	f.Heading, f.Fault = explain(err)
+	f.Heading, f.Fault = explain(err, actionPatience)
+	if mayBeDone(err) {
+		f.Fault += " It may have been done all the same: look before you send it again."
+	}
 	f.Back = backTo(r, p)
 	c.writePage(w, r, code, p, f)
 }

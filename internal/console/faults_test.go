@@ -12,6 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quorate/quorate/internal/console/page"
 )
 
@@ -62,6 +66,32 @@ func TestConsole_faults(t *testing.T) {
 	}
 	if n := given.Load(); n != 2 {
 		t.Errorf("what two calls hold was given back %d times", n)
+	}
+}
+
+// Ensure that a reader learns how long was waited, which a page, a login and a form do not do alike, and that a form without an
+// answer may have been done.
+func TestConsole_noAnswer(t *testing.T) {
+	late := status.Error(codes.Unavailable, "no leader")
+	m := &member{calls: map[string]func(context.Context, any) (proto.Message, error){
+		loginMethod: func(context.Context, any) (proto.Message, error) { return nil, late },
+	}}
+	p := sample(func(context.Context, *page.Request) (any, error) { return nil, late })
+	p.Actions = []page.Action{{Path: "/sample/do", Do: func(context.Context, *page.Request) (page.Outcome, error) {
+		return page.Outcome{}, late
+	}}}
+	h, _ := serve(t, m, p, func(s *setting) { s.Admin = true })
+	const done = "may have been done all the same"
+	if body := get(h, "/sample").Body.String(); !strings.Contains(body, "within 2 seconds (no leader)") || strings.Contains(body, done) {
+		t.Errorf("a page: got %s", body)
+	}
+	if body := post(h, "/sample/do", url.Values{}).Body.String(); !strings.Contains(body, "within 10 seconds (no leader)") ||
+		!strings.Contains(body, done) {
+		t.Errorf("a form: got %s", body)
+	}
+	body := post(h, "/login", url.Values{"name": {"ann"}, "password": {"right"}}).Body.String()
+	if !strings.Contains(body, "within 5 seconds (no leader)") || strings.Contains(body, done) {
+		t.Errorf("a login: got %s", body)
 	}
 }
 

@@ -93,7 +93,7 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 	defer func() {
 		if err := c.caught(recover(), l.page.Path, s.ID); err != nil {
 			shown, login = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}, false
-			shown.Heading, shown.Fault = explain(err)
+			shown.Heading, shown.Fault = explain(err, patience)
 		}
 	}()
 	key := l.key(s)
@@ -104,7 +104,7 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 	case err != nil && asksForLogin(err):
 		return nil, true
 	case err != nil:
-		shown.Heading, shown.Fault = explain(err)
+		shown.Heading, shown.Fault = explain(err, patience)
 		if old, at, ok := c.known.last(key); ok && page.Passes(err) && time.Since(at) < knownFor {
 			body, shown.Known = old, page.Moment(at.UnixMilli())
 		}

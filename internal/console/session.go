@@ -150,7 +150,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrAuthFailed):
 		c.writeLogin(w, r, http.StatusForbidden, "The name or the password is wrong.")
 	default:
-		_, said := explain(err)
+		_, said := explain(err, loginPatience)
 		c.writeLogin(w, r, http.StatusServiceUnavailable, said)
 	}
 }
