@@ -109,6 +109,8 @@ type LostVoter struct {
 	Name string `json:"name"`
 	// Life is a hash of what its pod and node said; another one if its process may have run since. Empty: it had no pod.
 	Life string `json:"life,omitempty"`
+	// Homeless says that no node had taken its pod.
+	Homeless bool `json:"homeless,omitempty"`
 }
 
 // Consent is what a spec.recovery accepts.

@@ -46,7 +46,12 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		return r.runRecovery(ctx, c, s, a)
 	case decide.EndRecovery:
 		return r.endRecovery(ctx, s, a)
-	case decide.Recovered, decide.LeaveOut:
+	case decide.LeaveOut: // the claim first: the status forgets by what it was decided
+		if err := r.noteEnd(ctx, s, a); err != nil {
+			return err
+		}
+		return r.remember(ctx, c, s, a)
+	case decide.Recovered:
 		if err := r.remember(ctx, c, s, a); err != nil {
 			return err
 		}
@@ -242,9 +247,12 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 		if st.Recovery == nil || st.Recovery.Survivor != a.Member || st.Recovery.Done {
 			return nil
 		}
-		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
+		fallthrough
 	case decide.RecoverFails:
 		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
+		if a.Forget {
+			st.Recovery.Lost = nil
+		}
 	case decide.VoidConsent:
 		st.VoidedConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
 	}

@@ -77,8 +77,9 @@ type Recovery struct {
 
 // LostVoter is a voter that was gone when a recovery began.
 type LostVoter struct {
-	Member string
-	Life   string // a hash of its pod's Life; empty: it had no pod
+	Member   string
+	Life     string // a hash of its pod's Life; empty: it had no pod
+	Homeless bool   // no node had taken its pod
 }
 
 // Claim is a claim to storage, and the identity of a member: it has the member's name.

@@ -92,8 +92,8 @@ func (o *Observed) UsedNoMore() string {
 		}
 		slices.Sort(others)
 		others = slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == name })
-		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, and may hold "+
-			"what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
+		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, or may have, "+
+			"and may hold what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
 			"quorate.io/left-out-`: it starts first, alone, and tells whether it was recovered. Only if its own data are gone "+
 			"for ever, delete the claim", name, noteLeaves, strings.Join(others, ",")))
 	}
@@ -147,6 +147,11 @@ func (o *Observed) life(name string) string {
 	}
 	sum := sha256.Sum256([]byte(p.Life))
 	return hex.EncodeToString(sum[:6])
+}
+
+func (o *Observed) isHomeless(name string) bool {
+	p := o.pod(name)
+	return p != nil && p.Homeless && !p.NodeLost
 }
 
 // compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and then names
@@ -243,7 +248,7 @@ func quorumLoss(o *Observed) *Action {
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
 	for _, name := range loss.Lost {
-		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name)})
+		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name), Homeless: o.isHomeless(name)})
 	}
 	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
 	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool { return name == s.Member })
