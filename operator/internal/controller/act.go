@@ -135,6 +135,9 @@ func (r *Clusters) noteEnd(ctx context.Context, s *sight, a decide.Action) error
 	switch a.Kind {
 	case decide.LeaveOut:
 		notes[objects.AnnotationLeftOut] = "true"
+		if s.observed.Cluster != nil && s.observed.Cluster.Term > 0 {
+			notes[objects.AnnotationLeftOut] = strconv.FormatUint(s.observed.Cluster.Term, 10)
+		}
 	case decide.Recovered:
 		if epoch := s.observed.Cluster.Epoch.Name; epoch != "" {
 			notes[objects.AnnotationEpoch] = epoch
@@ -238,6 +241,7 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 			st.VoidedConsent = &st.Recovery.Consent // it is used once
 		}
 		st.Recovery.Done, st.Recovery.Failed = true, ""
+		st.Dropped = slices.DeleteFunc(st.Dropped, func(name string) bool { return name == a.Member })
 		for _, name := range a.Names {
 			if !slices.Contains(st.Dropped, name) {
 				st.Dropped = append(st.Dropped, name)

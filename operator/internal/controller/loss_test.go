@@ -323,7 +323,7 @@ func TestReconcile_recoveryVanished(t *testing.T) {
 				m.Active, m.Leader = m.Name != survivor, false
 			}
 		}, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
-			return strings.Contains(st.Recovery.Failed, "a leader answers without it") && notes[objects.AnnotationLeftOut] == "true"
+			return strings.Contains(st.Recovery.Failed, "a leader answers without it") && notes[objects.AnnotationLeftOut] == "1"
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -286,7 +286,7 @@ func (w *world) act(a decide.Action) {
 			done.Done, done.Failed = true, ""
 			w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
 		}
-		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
+		w.kept.Dropped = append(slices.DeleteFunc(slices.Clone(w.kept.Dropped), func(name string) bool { return name == a.Member }), a.Names...)
 		c := w.claims[a.Member]
 		c.Leaves, c.LeftOut, c.Epoch = nil, false, w.epoch
 	case decide.NoteRemoved:
@@ -302,7 +302,10 @@ func (w *world) act(a decide.Action) {
 			failed.Failed, failed.Lost = a.Why, nil
 			w.kept.Recovery, w.kept.VoidConsent = &failed, &failed.Accepted
 		}
-		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut = nil, true
+		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut, w.claims[a.Member].LeftOutTerm = nil, true, 0
+		if w.quorum() {
+			w.claims[a.Member].LeftOutTerm = w.term
+		}
 	}
 }
 

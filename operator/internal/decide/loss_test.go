@@ -87,8 +87,8 @@ func TestNext_randomLoss(t *testing.T) {
 			if strings.Contains(last.Why, "quorate.io/left-out-") {
 				w.asks()
 			}
-			for name := range w.damaged {
-				if c := w.claims[name]; c != nil && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
+			for name, c := range w.claims { // no process had it yet, or none starts with what it has
+				if (w.damaged[name] || !w.disk[name]) && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
 					strings.Contains(last.Why, "delete its claim, and then its pod") && len(c.Leaves) > 0) {
 					w.claims[name].Leaving = true
 				}

@@ -91,8 +91,8 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	}
 	if slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == c.Member && a.Hearsay && a.Term == 0 }) {
 		return wait("whether %s was recovered is not known: its build tells no epoch, and nobody can log in. If it leads in a "+
-			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`",
-			c.Member, noteLeaves)
+			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`. One "+
+			"of 1.1 or later tells it: set spec.version to that, and delete the pod of %[1]s", c.Member, noteLeaves)
 	}
 	waits := cmp.Or(p.Waits, o.Trouble)
 	if p.NodeLost {

@@ -144,7 +144,7 @@ func (o *Observed) consentIsOut() bool {
 func lossOnceMore(o *Observed) *Action {
 	r, loss := o.Kept.Recovery, LossOf(o)
 	switch {
-	case loss == nil || len(loss.Silent) > 0:
+	case loss == nil || len(loss.Silent) > 0 || len(loss.Ahead) > 0:
 		if action := restoreProcesses(o); action != nil { // which nobody else does while a recovery waits
 			return action
 		}

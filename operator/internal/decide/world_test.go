@@ -32,16 +32,18 @@ type world struct {
 	broken   string          // a template with which no process starts
 	fault    string          // a law that was broken
 
-	recoveries int               // without a majority
-	begun      map[string]bool   // pods of commands whose containers were started, whatever anybody was told
-	ran        bool              // the command of the recovery that the status has, or had last, changed the survivor
-	leftOut    map[string]bool   // by a recovery: each disk may have what the survivor lacks
-	log        map[string]*write // of a disk
-	acked      map[string]told   // by the id of a loss
-	began      *write            // the log of the survivor when it was recovered last
-	asked      map[string]bool   // by somebody who was told that those are gone for ever who led without it
-	runs       decide.Recovery   // that the command was started for
-	survivors  []string          // that answered when members began to be stopped
+	recoveries int                      // without a majority
+	begun      map[string]bool          // pods of commands whose containers were started, whatever anybody was told
+	ran        bool                     // the command of the recovery that the status has, or had last, changed the survivor
+	leftOut    map[string]bool          // by a recovery: each disk may have what the survivor lacks
+	log        map[string]*write        // of a disk
+	acked      map[string]told          // by the id of a loss
+	knows      map[string]configuration // of a disk
+	terms      uint64
+	began      *write          // the log of the survivor when it was recovered last
+	asked      map[string]bool // by somebody who was told that those are gone for ever who led without it
+	runs       decide.Recovery // that the command was started for
+	survivors  []string        // that answered when members began to be stopped
 	lives      int
 	meddled    bool              // an old status was put back
 	slow       bool              // pods that were deleted go after a while
@@ -56,6 +58,7 @@ type line struct {
 	cordoned         map[string]bool
 	job              *job
 	log              *write // all that it has acknowledged
+	term             uint64 // of its leader; 0: it has none
 }
 
 func newLine(epoch decide.Epoch, voters ...string) line {
@@ -81,7 +84,7 @@ func newWorld(seed uint64, members int) *world {
 		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, line: newLine(decide.ParseEpoch("0")),
 		ids: map[string]uint64{}, names: map[string]bool{}, begun: map[string]bool{}, lived: map[string]uint64{},
 		leftOut: map[string]bool{}, log: map[string]*write{}, damaged: map[string]bool{}, acked: map[string]told{},
-		asked: map[string]bool{}}
+		asked: map[string]bool{}, knows: map[string]configuration{}}
 }
 
 // up tells whether the process of a member runs and has its data.
@@ -159,7 +162,7 @@ func (w *world) recovered(survivor string) {
 	former := w.line
 	w.line = newLine(decide.ParseEpoch(fmt.Sprintf("%d-%d", w.lived[survivor]+1, w.recoveries)), survivor)
 	w.other, w.lived[survivor] = &former, w.epoch.Number
-	w.line.log, w.began = w.log[survivor], w.log[survivor]
+	w.line.log, w.began, w.knows[survivor] = w.log[survivor], w.log[survivor], configuration{voters: []string{survivor}}
 	w.drop()
 }
 
@@ -188,14 +191,14 @@ func (w *world) observe() *decide.Observed {
 	if w.turn(); !w.quorum() {
 		for _, name := range sorted(w.claims) {
 			if w.up(name) && w.ids[name] != 0 {
-				of, last := w.lineOf(name), w.log[name].last()
-				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: w.lived[name], Term: 1, Index: last, Revision: last,
-					Voters: sorted(of.voters), Members: append(sorted(of.voters), sorted(of.learners)...)})
+				last, knows := w.log[name].last(), w.knows[name]
+				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: w.lived[name], Term: w.log[name].lastTerm(), Index: last, Revision: last,
+					Voters: knows.voters, Members: slices.Concat(knows.voters, knows.learners)})
 			}
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{Epoch: w.epoch}
+	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term}
 	leader := ""
 	for _, name := range sorted(w.voters) {
 		if w.on(&w.line, name) && (leader == "" || w.cordoned[leader]) {

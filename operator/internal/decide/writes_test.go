@@ -1,12 +1,15 @@
 package decide_test
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/operator/internal/decide"
 )
 
 // write is one that was acknowledged, and what the same log has before it. Numbers of writes grow over all logs of a world.
 type write struct {
 	number int64
+	term   uint64 // of the leader
 	before *write
 }
 
@@ -18,6 +21,13 @@ func (e *write) last() int64 {
 	return e.number
 }
 
+func (e *write) lastTerm() uint64 {
+	if e == nil {
+		return 0
+	}
+	return e.term
+}
+
 // has tells whether the log has all that another one has.
 func (e *write) has(other *write) bool {
 	for e.last() > other.last() {
@@ -25,6 +35,9 @@ func (e *write) has(other *write) bool {
 	}
 	return e == other
 }
+
+// configuration is that which a disk knows.
+type configuration struct{ voters, learners []string }
 
 // told is what the status told of a loss when it was reported first.
 type told struct {
@@ -43,15 +56,22 @@ func (w *world) lineOf(name string) *line {
 // write lets each line that has a quorum acknowledge a write, which all of its members get that run.
 func (w *world) write() {
 	for _, l := range []*line{&w.line, w.other} {
-		if l == nil || len(l.voters) == 0 || w.workingOf(l) < decide.Quorum(len(l.voters)) {
+		switch {
+		case l == nil:
 			continue
+		case len(l.voters) == 0 || w.workingOf(l) < decide.Quorum(len(l.voters)):
+			l.term = 0
+			continue
+		case l.term == 0:
+			w.terms++
+			l.term = w.terms
 		}
 		w.revision++
-		l.log = &write{number: w.revision, before: l.log}
+		l.log = &write{number: w.revision, term: l.term, before: l.log}
 		for _, names := range []map[string]bool{l.voters, l.learners} {
 			for name := range names {
 				if w.on(l, name) {
-					w.log[name] = l.log
+					w.log[name], w.knows[name] = l.log, configuration{sorted(l.voters), sorted(l.learners)}
 				}
 			}
 		}
@@ -63,6 +83,7 @@ func (w *world) write() {
 func (w *world) accepts(a decide.Action, breaks func(string, ...any)) {
 	consent := w.want.Consent
 	r := a.Recovery
+	defer func() { w.passedOver(r, breaks) }()
 	if a.Kind == decide.StopMembers {
 		r = w.kept.Recovery
 	}
@@ -79,6 +100,21 @@ func (w *world) accepts(a decide.Action, breaks func(string, ...any)) {
 		breaks("a consent counts for writes that were acknowledged after it was asked for")
 	case consent.Revision != w.log[a.Member].last():
 		breaks("a consent to what was written after %d counts for what was after %d", consent.Revision, w.log[a.Member].last())
+	}
+}
+
+// passedOver judges that a recovery names all whose disks have more than the survivor's.
+func (w *world) passedOver(r *decide.Recovery, breaks func(string, ...any)) {
+	own := w.lineOf(r.Survivor)
+	for _, name := range sorted(w.disk) {
+		c := w.claims[name]
+		if !w.disk[name] || w.damaged[name] || c == nil || c.Leaving || c.Removed || c.LeftOut || w.lineOf(name) != own ||
+			w.log[r.Survivor].has(w.log[name]) || slices.Contains(w.kept.Dropped, name) {
+			continue
+		}
+		if !slices.ContainsFunc(r.Lost, func(l decide.LostVoter) bool { return l.Member == name }) && !slices.Contains(r.Compare, name) {
+			breaks("%s, which has writes up to %d, is passed over", name, w.log[name].last())
+		}
 	}
 }
 
