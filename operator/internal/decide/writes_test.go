@@ -103,17 +103,17 @@ func (w *world) accepts(a decide.Action, breaks func(string, ...any)) {
 	}
 }
 
-// passedOver judges that a recovery names all whose disks have more than the survivor's.
+// passedOver judges that a recovery names all of its epoch whose disks have more than the survivor's.
 func (w *world) passedOver(r *decide.Recovery, breaks func(string, ...any)) {
 	own := w.lineOf(r.Survivor)
 	for _, name := range sorted(w.disk) {
 		c := w.claims[name]
-		if !w.disk[name] || w.damaged[name] || c == nil || c.Leaving || c.Removed || c.LeftOut || w.lineOf(name) != own ||
+		if !w.disk[name] || w.damaged[name] || c == nil || c.Leaving || c.Removed || c.LeftOut || w.lineOf(name) != own || w.lived[name] != w.lived[r.Survivor] ||
 			w.log[r.Survivor].has(w.log[name]) || slices.Contains(w.kept.Dropped, name) {
 			continue
 		}
 		if !slices.ContainsFunc(r.Lost, func(l decide.LostVoter) bool { return l.Member == name }) && !slices.Contains(r.Compare, name) {
-			breaks("%s, which has writes up to %d, is passed over", name, w.log[name].last())
+			breaks("%s, which has writes up to %d, is passed over in epoch %d", name, w.log[name].last(), w.lived[name])
 		}
 	}
 }
