@@ -31,6 +31,12 @@ const (
 // recoverByHand loses three of five nodes for ever, whose disks are theirs alone. The two survivors are on two nodes, so that
 // the operator cannot recover, and a person does: by the commands of docs/kubernetes-operator.md, as they stand there.
 func recoverByHand(ctx context.Context, c *cluster) error {
+	return c.loseAndRecover(ctx, c.stuckLoss, c.typeRecovery)
+}
+
+// loseAndRecover loses three of five nodes, waits by one of its functions until a person has to act, and acts by the other.
+func (c *cluster) loseAndRecover(ctx context.Context, stuck func(context.Context) (*quorumLoss, error),
+	act func(context.Context, *quorumLoss) error) error {
 	if err := c.grow(ctx, handVoters); err != nil {
 		return err
 	}
@@ -48,11 +54,11 @@ func recoverByHand(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	loss, err := c.stuckLoss(ctx)
+	loss, err := stuck(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.typeRecovery(ctx, loss); err != nil {
+	if err := act(ctx, loss); err != nil {
 		return err
 	}
 	err = until(ctx, readyTime, "five members are ready on two nodes", func() error { return c.ledBy(ctx, loss) })
@@ -131,14 +137,14 @@ type quorumLoss struct {
 	best, other string   // the survivors
 	left        []string // all but the best one
 	revision    int64
+	id          string
 }
 
-// stuckLoss waits until the loss is told, consents to it, and waits until the operator says that it cannot recover.
-func (c *cluster) stuckLoss(ctx context.Context) (*quorumLoss, error) {
+// toldLoss waits until the loss is told.
+func (c *cluster) toldLoss(ctx context.Context) (*quorumLoss, error) {
 	objects := c.apply.client.Resource(quorateClusters).Namespace(c.namespace)
 	var loss quorumLoss
-	var id string
-	err := until(ctx, readyTime, "the loss is told", func() error {
+	return &loss, until(ctx, readyTime, "the loss is told", func() error {
 		object, err := objects.Get(ctx, operatedName, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -149,7 +155,7 @@ func (c *cluster) stuckLoss(ctx context.Context) (*quorumLoss, error) {
 		}
 		loss.best, _, _ = unstructured.NestedString(told, "survivor")
 		loss.revision, _, _ = unstructured.NestedInt64(told, "revision")
-		id, _, _ = unstructured.NestedString(told, "id")
+		loss.id, _, _ = unstructured.NestedString(told, "id")
 		survivors, _, _ := unstructured.NestedStringSlice(told, "survivors")
 		others := slices.DeleteFunc(survivors, func(name string) bool { return name == loss.best })
 		loss.left, _, _ = unstructured.NestedStringSlice(told, "lost")
@@ -159,23 +165,46 @@ func (c *cluster) stuckLoss(ctx context.Context) (*quorumLoss, error) {
 		loss.other, loss.left = others[0], append(loss.left, others[0])
 		return nil
 	})
+}
+
+// accept consents to a loss.
+func (c *cluster) accept(ctx context.Context, loss *quorumLoss) error {
+	objects := c.apply.client.Resource(quorateClusters).Namespace(c.namespace)
+	consent := fmt.Sprintf(`{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}`, loss.revision, loss.id)
+	_, err := objects.Patch(ctx, operatedName, types.MergePatchType, []byte(consent), metav1.PatchOptions{})
+	return err
+}
+
+// stuckLoss waits until the loss is told, consents to it, and waits until the operator says that it cannot recover.
+func (c *cluster) stuckLoss(ctx context.Context) (*quorumLoss, error) {
+	loss, err := c.toldLoss(ctx)
 	if err != nil {
 		return nil, err
 	}
-	consent := fmt.Sprintf(`{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}`, loss.revision, id)
-	if _, err := objects.Patch(ctx, operatedName, types.MergePatchType, []byte(consent), metav1.PatchOptions{}); err != nil {
+	if err := c.accept(ctx, loss); err != nil {
 		return nil, err
 	}
-	return &loss, until(ctx, readyTime, "the operator says that no node reaches both volumes", func() error {
+	return loss, c.actionSays(ctx, "no node takes the pod that recovers "+loss.best)
+}
+
+// actionSays waits until the operator says something.
+func (c *cluster) actionSays(ctx context.Context, text string) error {
+	return until(ctx, readyTime, fmt.Sprintf("the operator says %q", text), func() error {
 		action, err := c.action(ctx)
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(action, "no node takes the pod that recovers "+loss.best) {
+		if !strings.Contains(action, text) {
 			return fmt.Errorf("it says %q%s", action, c.complaints(ctx))
 		}
 		return nil
 	})
+}
+
+// A typedBlock is one of a page, and what is looked at once it was typed.
+type typedBlock struct {
+	text  string
+	check func(*cluster, *quorumLoss, string) error // gets what was said; nil: nothing is looked at
 }
 
 // handBlocks is what is looked at after each block of the page. A page with another number of blocks is not run.
@@ -183,6 +212,7 @@ var handBlocks = []func(*cluster, *quorumLoss, string) error{
 	nil, // look
 	nil, // pause the cluster
 	nil, // stop the members
+	nil, // note on the claim
 	nil, // shells
 	func(_ *cluster, _ *quorumLoss, said string) error {
 		sums := regexp.MustCompile(`(?m)^[0-9a-f]{64}  -$`).FindAllString(said, -1)
@@ -222,7 +252,7 @@ func says(said, text string) error {
 }
 
 // handScript is what the page says to type, with the names that are here.
-func (g *ground) handScript(loss *quorumLoss, version string) ([]string, error) {
+func (g *ground) handScript(loss *quorumLoss, version string) ([]typedBlock, error) {
 	all, err := g.blocks(handPage, handTitle)
 	if err != nil {
 		return nil, err
@@ -230,10 +260,15 @@ func (g *ground) handScript(loss *quorumLoss, version string) ([]string, error) 
 	if len(all) != len(handBlocks) {
 		return nil, fmt.Errorf("the section has %d blocks, and this scenario knows %d", len(all), len(handBlocks))
 	}
-	return replaced(all, "kv-x-2,kv-x-3,kv-x-4,kv-x-5", strings.Join(loss.left, ","), "kv-x-1", loss.best,
+	all, err = replaced(all, "kv-x-2,kv-x-3,kv-x-4,kv-x-5", strings.Join(loss.left, ","), "kv-x-1", loss.best,
 		"kv-x-4", loss.other, "cluster=kv", "cluster="+operatedName, "quoratecluster kv", "quoratecluster "+operatedName,
 		"quoratecluster/kv", "quoratecluster/"+operatedName,
 		"registry.example.com/quorate:v1.1.0", "quorate:"+version)
+	typed := make([]typedBlock, len(all))
+	for i, block := range all {
+		typed[i] = typedBlock{block, handBlocks[i]}
+	}
+	return typed, err
 }
 
 // typeRecovery types the commands of the page.
@@ -242,16 +277,21 @@ func (c *cluster) typeRecovery(ctx context.Context, loss *quorumLoss) error {
 	if err != nil {
 		return err
 	}
+	return c.typeAll(ctx, loss, all)
+}
+
+// typeAll types blocks into one bash, and looks at what each has said.
+func (c *cluster) typeAll(ctx context.Context, loss *quorumLoss, all []typedBlock) error {
 	shell, err := c.typist(ctx, c.namespace)
 	if err != nil {
 		return err
 	}
 	defer shell.end()
 	for i, block := range all {
-		said, err := shell.enter(ctx, block)
+		said, err := shell.enter(ctx, block.text)
 		c.note(said)
-		if err == nil && handBlocks[i] != nil {
-			err = handBlocks[i](c, loss, said)
+		if err == nil && block.check != nil {
+			err = block.check(c, loss, said)
 		}
 		if err != nil {
 			return fmt.Errorf("block %d: %w", i+1, err)

@@ -6,14 +6,28 @@ import (
 	"testing"
 )
 
-// The page has the blocks that the scenario types, bash can read them, and no name of the page is left in them.
+// The page has the blocks that the scenarios type, bash can read them, and no name of the page is left in them.
 func TestHandScript(t *testing.T) {
 	g := &ground{docs: "../../docs"}
-	all, err := g.handScript(&quorumLoss{best: "q-1", other: "q-4", left: []string{"q-2", "q-3", "q-4", "q-5"}}, "now")
-	if err != nil {
-		t.Fatal(err)
+	loss := &quorumLoss{best: "q-1", other: "q-4", left: []string{"q-2", "q-3", "q-4", "q-5"}}
+	for name, script := range map[string]func(*quorumLoss, string) ([]typedBlock, error){
+		"by hand": g.handScript, "terminating": g.terminatingScript} {
+		t.Run(name, func(t *testing.T) {
+			all, err := script(loss, "now")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			for _, block := range all {
+				text += block.text
+			}
+			readable(t, text)
+		})
 	}
-	script := strings.Join(all, "")
+}
+
+func readable(t *testing.T, script string) {
+	t.Helper()
 	for _, name := range []string{"kv-x", "cluster kv", "cluster/kv", "example.com", "v1.1.0"} {
 		if strings.Contains(script, name) {
 			t.Errorf("the script names %s:\n%s", name, script)

@@ -62,6 +62,8 @@ func scenarios(away time.Duration) []scenario {
 		{"lose a node for ever, of 1.0.0", operated{version: formerBuild, users: true}, claims.Local, loseNode},
 		{"lose two of three nodes for ever, and consent", custom, claims.Local, loseQuorum},
 		{"lose three of five nodes for ever, and recover by hand", operated{tls: true}, claims.Local, recoverByHand},
+		{"lose three of five nodes for ever and the survivors' claims, and recover by hand", operated{tls: true}, claims.Local,
+			recoverTerminating},
 		{"rotate certificates", operated{tls: true}, claims.Local, operatedRotate},
 		{"kubectl quorate", operated{tls: true, users: true}, claims.Local, kubectlQuorate},
 		{"back up, lose the shipping member's node, restore to another cluster", operated{tls: true, users: true}, claims.Local,

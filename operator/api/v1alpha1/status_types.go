@@ -22,8 +22,8 @@ type QuorateClusterStatus struct {
 	// Leader is the member that leads; empty: no leader answers.
 	Leader string `json:"leader,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
-	// and cure. NodeShared is there while a node has several voters, VersionRefused while members do not get the spec's image,
-	// Paused once the operator has seen spec.paused.
+	// and cure. ClaimsKept is there while claims of former members stay, NodeShared while a node has several voters,
+	// VersionRefused while members do not get the spec's image, Paused once the operator has seen spec.paused.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -109,6 +109,8 @@ type LostVoter struct {
 	Name string `json:"name"`
 	// Life is a hash of what its pod and node said; another one if its process may have run since. Empty: it had no pod.
 	Life string `json:"life,omitempty"`
+	// Homeless says that no node had taken its pod.
+	Homeless bool `json:"homeless,omitempty"`
 }
 
 // Consent is what a spec.recovery accepts.

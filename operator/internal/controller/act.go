@@ -46,7 +46,12 @@ func (r *Clusters) act(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		return r.runRecovery(ctx, c, s, a)
 	case decide.EndRecovery:
 		return r.endRecovery(ctx, s, a)
-	case decide.Recovered, decide.LeaveOut:
+	case decide.LeaveOut: // the claim first: the status forgets by what it was decided
+		if err := r.noteEnd(ctx, s, a); err != nil {
+			return err
+		}
+		return r.remember(ctx, c, s, a)
+	case decide.Recovered:
 		if err := r.remember(ctx, c, s, a); err != nil {
 			return err
 		}
@@ -130,6 +135,9 @@ func (r *Clusters) noteEnd(ctx context.Context, s *sight, a decide.Action) error
 	switch a.Kind {
 	case decide.LeaveOut:
 		notes[objects.AnnotationLeftOut] = "true"
+		if s.observed.Cluster != nil && s.observed.Cluster.Term > 0 {
+			notes[objects.AnnotationLeftOut] = strconv.FormatUint(s.observed.Cluster.Term, 10)
+		}
 	case decide.Recovered:
 		if epoch := s.observed.Cluster.Epoch.Name; epoch != "" {
 			notes[objects.AnnotationEpoch] = epoch
@@ -233,6 +241,7 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 			st.VoidedConsent = &st.Recovery.Consent // it is used once
 		}
 		st.Recovery.Done, st.Recovery.Failed = true, ""
+		st.Dropped = slices.DeleteFunc(st.Dropped, func(name string) bool { return name == a.Member })
 		for _, name := range a.Names {
 			if !slices.Contains(st.Dropped, name) {
 				st.Dropped = append(st.Dropped, name)
@@ -242,9 +251,12 @@ func (r *Clusters) remember(ctx context.Context, c *v1alpha1.QuorateCluster, s *
 		if st.Recovery == nil || st.Recovery.Survivor != a.Member || st.Recovery.Done {
 			return nil
 		}
-		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
+		fallthrough
 	case decide.RecoverFails:
 		st.Recovery.Failed, st.VoidedConsent = bounded(a.Why, 1024), &st.Recovery.Consent
+		if a.Forget {
+			st.Recovery.Lost = nil
+		}
 	case decide.VoidConsent:
 		st.VoidedConsent = &v1alpha1.Consent{AcceptLossAfter: a.Consent.Revision, Loss: a.Consent.Loss}
 	}

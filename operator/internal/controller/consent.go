@@ -12,7 +12,7 @@ import (
 func recoveryStatus(r *decide.Recovery) *v1alpha1.RecoveryStatus {
 	lost := make([]v1alpha1.LostVoter, len(r.Lost))
 	for i, l := range r.Lost {
-		lost[i] = v1alpha1.LostVoter{Name: l.Member, Life: l.Life}
+		lost[i] = v1alpha1.LostVoter{Name: l.Member, Life: l.Life, Homeless: l.Homeless}
 	}
 	return &v1alpha1.RecoveryStatus{Survivor: r.Survivor, Lost: lost, Leaves: r.Leaves, Compare: r.Compare,
 		Consent: v1alpha1.Consent{AcceptLossAfter: r.Accepted.Revision, Loss: r.Accepted.Loss},
@@ -25,7 +25,7 @@ func recoveryOf(r *v1alpha1.RecoveryStatus) *decide.Recovery {
 	}
 	lost := make([]decide.LostVoter, len(r.Lost))
 	for i, l := range r.Lost {
-		lost[i] = decide.LostVoter{Member: l.Name, Life: l.Life}
+		lost[i] = decide.LostVoter{Member: l.Name, Life: l.Life, Homeless: l.Homeless}
 	}
 	return &decide.Recovery{Survivor: r.Survivor, Lost: lost, Leaves: r.Leaves, Compare: r.Compare,
 		Accepted: *consentOf(&r.Consent), Term: uint64(max(0, r.LogTerm)),

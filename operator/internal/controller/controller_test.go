@@ -257,7 +257,7 @@ func TestReconcile_recovery(t *testing.T) {
 	f.group.described, f.group.answers = nil, []decide.Answer{{Member: names[0], Term: 3, Index: 9, Revision: 5, Voters: names,
 		Members: names}}
 	for _, pod := range f.pods()[1:] {
-		pod.Spec.NodeName = "gone"
+		pod.Spec.NodeName, pod.Finalizers = "gone", []string{"kubelet/that-is-lost"}
 		f.must(f.Update(t.Context(), &pod))
 	}
 	f.must(f.step(1))
@@ -278,13 +278,14 @@ func TestReconcile_recovery(t *testing.T) {
 	pods[0].Status.Phase = corev1.PodSucceeded
 	f.must(f.Status().Update(t.Context(), &pods[0]))
 	f.must(f.step(4))
-	if c = f.cluster(); c.Status.Recovery.Done || len(f.pods()) != 1 || f.pods()[0].Name != names[0] {
+	if c = f.cluster(); c.Status.Recovery.Done || len(f.pods()) != 3 || f.pods()[0].Name != names[0] ||
+		f.pods()[1].DeletionTimestamp == nil || f.pods()[2].DeletionTimestamp == nil {
 		t.Fatalf("the survivor has not told yet: %+v, pods %v", c.Status.Recovery, f.pods())
 	}
 	f.recovered(names[0])
 	f.must(f.step(1))
 	c = f.cluster()
-	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 1 ||
+	if !c.Status.Recovery.Done || !slices.Equal(c.Status.Dropped, names[1:]) || len(f.pods()) != 3 ||
 		f.pods()[0].Name != names[0] {
 		t.Errorf("the survivor starts alone: %+v, %v, pods %v", c.Status.Recovery, c.Status.Dropped, f.pods())
 	}

@@ -307,16 +307,23 @@ func claimOf(claim *corev1.PersistentVolumeClaim, c *v1alpha1.QuorateCluster) de
 	serial, _ := strconv.ParseInt(claim.Annotations[objects.AnnotationSerial], 10, 64) // one without a number is older than all
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return decide.Claim{Member: claim.Name, Serial: serial, Zone: claim.Annotations[objects.AnnotationZone],
-		Bytes:   size.Value(),
-		Used:    claim.Annotations[objects.AnnotationUsed] != "" || claim.Annotations[objects.AnnotationEpoch] != "",
-		Leaving: claim.DeletionTimestamp != nil,
-		Empty:   claim.Spec.VolumeName == "",
-		Cordon:  claim.Annotations[objects.AnnotationCordon] != "",
-		Refused: claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
-		Leaves:  leavesOf(claim.Annotations[objects.AnnotationLeaves]),
-		Removed: claim.Annotations[objects.AnnotationRemoved] != "",
-		LeftOut: claim.Annotations[objects.AnnotationLeftOut] != "",
-		Epoch:   decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
+		Bytes:       size.Value(),
+		Used:        claim.Annotations[objects.AnnotationUsed] != "" || claim.Annotations[objects.AnnotationEpoch] != "",
+		Leaving:     claim.DeletionTimestamp != nil,
+		Empty:       claim.Spec.VolumeName == "",
+		Cordon:      claim.Annotations[objects.AnnotationCordon] != "",
+		Refused:     claim.Annotations[objects.AnnotationRefused] == c.Spec.Storage.Size.String(),
+		Leaves:      leavesOf(claim.Annotations[objects.AnnotationLeaves]),
+		Removed:     claim.Annotations[objects.AnnotationRemoved] != "",
+		LeftOut:     claim.Annotations[objects.AnnotationLeftOut] != "",
+		LeftOutTerm: termOf(claim.Annotations[objects.AnnotationLeftOut]),
+		Epoch:       decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])}
+}
+
+// termOf is the term in the note of a claim that is used no more; 0: it has none.
+func termOf(note string) uint64 {
+	term, _ := strconv.ParseUint(note, 10, 64)
+	return term
 }
 
 // leavesOf are the names in the note of a command.

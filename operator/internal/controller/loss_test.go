@@ -323,7 +323,7 @@ func TestReconcile_recoveryVanished(t *testing.T) {
 				m.Active, m.Leader = m.Name != survivor, false
 			}
 		}, func(st *v1alpha1.QuorateClusterStatus, notes map[string]string) bool {
-			return strings.Contains(st.Recovery.Failed, "a leader answers without it") && notes[objects.AnnotationLeftOut] == "true"
+			return strings.Contains(st.Recovery.Failed, "a leader answers without it") && notes[objects.AnnotationLeftOut] == "1"
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -395,7 +395,7 @@ func (f *fixture) loseTwo() string {
 	f.must(f.Create(f.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: lost}}}}))
 	for _, pod := range pods[1:] {
-		pod.Spec.NodeName = "n1"
+		pod.Spec.NodeName, pod.Finalizers = "n1", []string{"kubelet/that-is-lost"}
 		f.must(f.Update(f.Context(), &pod))
 	}
 	f.group.described = nil

@@ -29,6 +29,7 @@ const (
 	Available   = "Available"   // a leader answers: writes are taken
 	Healthy     = "Healthy"     // all members are there and work, and the doctor finds nothing above advice
 	Progressing = "Progressing" // the operator does something
+	ClaimsKept  = "ClaimsKept"  // claims stay of members that are none any more, since nobody tells why; absent: none do
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 	// VersionRefused says why members do not get the image of the spec; absent: they do.
 	VersionRefused = "VersionRefused"
@@ -178,14 +179,15 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateClus
 		return
 	}
 	loss := decide.LossOf(&s.observed)
-	if loss == nil || len(loss.Silent) > 0 {
+	if loss == nil || len(loss.Silent) > 0 || len(loss.Ahead) > 0 {
 		return
 	}
 	st.QuorumLoss = &v1alpha1.QuorumLoss{ID: loss.ID, Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
 		Lost: loss.Lost,
 		Consent: fmt.Sprintf(`kubectl patch quoratecluster %s -n %s --type merge -p `+
-			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q}}}'`, c.Name, c.Namespace, loss.Survivor.Revision, loss.ID)}
+			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q,"withoutComparing":null}}}'`,
+			c.Name, c.Namespace, loss.Survivor.Revision, loss.ID)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
@@ -239,6 +241,14 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		set(NodeShared, true, reasonOf(doctor.Advice), message)
 	} else {
 		meta.RemoveStatusCondition(&st.Conditions, NodeShared)
+	}
+	if names := s.observed.Untold(); len(names) > 0 {
+		set(ClaimsKept, true, reasonOf(doctor.Advice), fmt.Sprintf("the claims of %v stay, whose members are none any more: "+
+			"members of 1.0 tell no epoch, so nothing tells whether a recovery left these out → delete them by hand once you "+
+			"need nothing of them. Once all members run 1.1 or later, claims of members that are removed then go by themselves",
+			names))
+	} else {
+		meta.RemoveStatusCondition(&st.Conditions, ClaimsKept)
 	}
 	worst := doctor.Worst(s.view.Findings)
 	switch {

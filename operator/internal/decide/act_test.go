@@ -39,6 +39,9 @@ func (w *world) judge(a decide.Action) {
 		if c != nil && c.Leaving && w.disk[a.Member] && (w.leftOut[a.Member] || w.voters[a.Member] && !w.quorum()) && !uncompared {
 			breaks("a pod is deleted with which the data of a voter go")
 		}
+		if c != nil && c.Leaving && !w.quorum() && !uncompared {
+			w.only(a.Member, breaks)
+		}
 		command := w.pods[w.survivor()+"-recover"]
 		if recovers && w.kept.Recovery.Failed == "" && (command == nil || !command.Started) && w.lost[w.node[a.Member]] && slices.ContainsFunc(w.kept.Recovery.Lost,
 			func(l decide.LostVoter) bool { return l.Member == a.Member }) {
@@ -72,10 +75,12 @@ func (w *world) judge(a decide.Action) {
 			breaks("a pod founds a second cluster")
 		}
 		w.startsApart(a, breaks)
+		w.leads(a, breaks)
 		if w.claims[a.Member].Removed && !w.quorum() {
 			breaks("a member is started that was removed")
 		}
 	case decide.DeleteClaim:
+		w.only(a.Member, breaks)
 		if w.voters[a.Member] || w.learners[a.Member] {
 			breaks("the claim of a member is deleted")
 		}
@@ -92,6 +97,7 @@ func (w *world) judge(a decide.Action) {
 			breaks("a cluster with a quorum is recovered")
 		}
 		w.compares(a, breaks)
+		w.accepts(a, breaks)
 	}
 }
 
@@ -105,7 +111,8 @@ func (w *world) startsApart(a decide.Action, breaks func(string, ...any)) {
 		breaks("the survivor of a recovery is started beside a quorum")
 	}
 	for name := range w.voters {
-		if c := w.claims[name]; len(w.voters) == 1 && w.epoch.Number > w.other.epoch.Number && c != nil && !c.Leaving && w.disk[name] {
+		if c := w.claims[name]; len(w.voters) == 1 && w.epoch.Number > w.other.epoch.Number && c != nil && !c.Leaving && w.disk[name] &&
+			!(c.LeftOut && w.line.log == w.began) { // it starts no more, and has not led
 			breaks("a member is started that the recovery of %s has left out", name)
 		}
 	}
@@ -118,8 +125,8 @@ func (w *world) survivor() string {
 	return ""
 }
 
-// goesOn judges that no command is left to be started while a leader answers, and that it is not made once more was acknowledged than
-// the consent is to.
+// goesOn judges that no command is left to be started while a leader answers, and that members do not stop for it once more was
+// acknowledged than the consent is to.
 func (w *world) goesOn(a decide.Action) {
 	name := w.survivor()
 	p, c := w.pods[name+"-recover"], w.claims[name]
@@ -129,11 +136,8 @@ func (w *world) goesOn(a decide.Action) {
 	}
 	r := w.kept.Recovery
 	if a.Kind == decide.DeletePod && r != nil && r.Stopping && r.Failed == "" && !r.Done && p == nil && w.up(name) &&
-		w.acked[r.Accepted.Loss] != w.revision {
+		w.acked[r.Accepted.Loss].log != w.lineOf(name).log {
 		w.fault = "members stop for a loss that is over: " + a.String()
-	}
-	if a.Kind == decide.RunRecovery && w.acked[a.Recovery.Accepted.Loss] != w.revision {
-		w.fault = "a consent counts for writes that were acknowledged after it was asked for"
 	}
 }
 
@@ -182,7 +186,7 @@ func (w *world) report() {
 		consent := loss.Consent()
 		w.kept.Reported = &consent
 		if _, known := w.acked[loss.ID]; !known {
-			w.acked[loss.ID] = w.revision
+			w.acked[loss.ID] = told{loss.Survivor.Member, w.lineOf(loss.Survivor.Member).log}
 		}
 	}
 	if w.want.Consent == nil {
@@ -213,6 +217,7 @@ func (w *world) act(a decide.Action) {
 		if !w.voters[a.Member] && !w.learners[a.Member] {
 			delete(w.ids, a.Member)
 		}
+		delete(w.log, a.Member)
 		delete(w.leftOut, a.Member) // a number may come twice after an old status, but on another disk
 		w.kept.Serial = max(w.kept.Serial, a.Serial)
 	case decide.DeleteClaim:
@@ -255,6 +260,9 @@ func (w *world) act(a decide.Action) {
 	case decide.RecoverFails:
 		failed := *w.kept.Recovery
 		failed.Failed = a.Why
+		if a.Forget {
+			failed.Lost = nil
+		}
 		w.kept.Recovery, w.kept.VoidConsent = &failed, &failed.Accepted
 	case decide.VoidConsent:
 		w.kept.VoidConsent = a.Consent
@@ -278,7 +286,7 @@ func (w *world) act(a decide.Action) {
 			done.Done, done.Failed = true, ""
 			w.kept.Recovery, w.kept.VoidConsent = &done, &done.Accepted
 		}
-		w.kept.Dropped = append(w.kept.Dropped, a.Names...)
+		w.kept.Dropped = append(slices.DeleteFunc(slices.Clone(w.kept.Dropped), func(name string) bool { return name == a.Member }), a.Names...)
 		c := w.claims[a.Member]
 		c.Leaves, c.LeftOut, c.Epoch = nil, false, w.epoch
 	case decide.NoteRemoved:
@@ -291,10 +299,13 @@ func (w *world) act(a decide.Action) {
 	case decide.LeaveOut:
 		if r := w.kept.Recovery; r != nil && r.Survivor == a.Member && !r.Done {
 			failed := *r
-			failed.Failed = a.Why
+			failed.Failed, failed.Lost = a.Why, nil
 			w.kept.Recovery, w.kept.VoidConsent = &failed, &failed.Accepted
 		}
-		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut = nil, true
+		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut, w.claims[a.Member].LeftOutTerm = nil, true, 0
+		if w.quorum() {
+			w.claims[a.Member].LeftOutTerm = w.term
+		}
 	}
 }
 

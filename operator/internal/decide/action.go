@@ -54,7 +54,9 @@ type Action struct {
 	Evict    bool // DeletePod of a member that works: the disruption budget is asked, too
 	// Unstarted is of DeletePod: the pod has not started, and one that has meanwhile is not deleted.
 	Unstarted bool
-	Why       string // a sentence's end, for people: "replace c-3: its node is lost"
+	// Forget is of RecoverFails and LeaveOut: what the status has of the lost voters counts no more.
+	Forget bool
+	Why    string // a sentence's end, for people: "replace c-3: its node is lost"
 }
 
 // String is what is done and why, for the status.

@@ -87,8 +87,8 @@ func TestNext_randomLoss(t *testing.T) {
 			if strings.Contains(last.Why, "quorate.io/left-out-") {
 				w.asks()
 			}
-			for name := range w.damaged {
-				if c := w.claims[name]; c != nil && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
+			for name, c := range w.claims { // no process had it yet, or none starts with what it has
+				if (w.damaged[name] || !w.disk[name]) && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
 					strings.Contains(last.Why, "delete its claim, and then its pod") && len(c.Leaves) > 0) {
 					w.claims[name].Leaving = true
 				}
@@ -135,7 +135,7 @@ func (w *world) asks() {
 	for _, name := range sorted(w.claims) {
 		if c := w.claims[name]; c.LeftOut && !c.Leaving && len(c.Leaves) == 0 && others < decide.Quorum(len(w.voters)) {
 			c.Leaves = slices.DeleteFunc(sorted(w.claims), func(other string) bool { return other == name })
-			c.LeftOut = false
+			c.LeftOut, w.asked[name] = false, true
 			return
 		}
 	}
@@ -189,6 +189,7 @@ func (w *world) harm(old []decide.Kept) string {
 			delete(w.claims, n)
 			delete(w.pods, n)
 			delete(w.disk, n)
+			delete(w.log, n)
 			delete(w.damaged, n)
 		}
 		return n + " is gone with its node and its disk"

@@ -9,14 +9,49 @@ func (r *Recovery) loses(name string) bool {
 	return slices.ContainsFunc(r.Lost, func(l LostVoter) bool { return l.Member == name })
 }
 
-// stopLost deletes pods of voters that a recovery gives up, but on claims that go with them.
+// stopLost deletes pods of voters that a recovery gives up, but on claims that go with them. One that no node had taken, and
+// that started since, stays: it tells that, which nobody could see once its pod is gone.
 func (o *Observed) stopLost(r *Recovery) *Action {
 	for _, l := range r.Lost {
-		if p := o.pod(l.Member); p != nil && !p.Leaving && !o.leaves(l.Member) {
-			return &Action{Kind: DeletePod, Member: l.Member, Why: "the command that leaves it out was started"}
+		p := o.pod(l.Member)
+		if p != nil && !p.Leaving && !o.leaves(l.Member) && !(l.Homeless && o.cameBack(l)) {
+			return &Action{Kind: DeletePod, Member: l.Member, Unstarted: l.Homeless,
+				Why: "the command that leaves it out was started"}
 		}
 	}
 	return nil
+}
+
+// cameBack tells whether a voter that was lost when the recovery began is not any more, or was not meanwhile.
+func (o *Observed) cameBack(l LostVoter) bool {
+	p := o.pod(l.Member)
+	gone := p == nil && o.startsNever(l.Member) || p != nil && (p.NodeLost || p.Homeless)
+	return !gone || o.life(l.Member) != l.Life
+}
+
+// ledMeanwhile tells whether so many of those that a recovery gave up were there again since its command was made that they may
+// have led. Nobody was asked about what they acknowledged then. The survivor does not run before it has told; another one that
+// survives on a node that is lost may.
+func (o *Observed) ledMeanwhile(c *Claim) bool {
+	r := o.Kept.Recovery
+	if r == nil || r.Done || r.Survivor != c.Member || o.Want.Paused {
+		return false
+	}
+	back := 0
+	for _, l := range r.Lost {
+		if o.cameBack(l) && !(l.Homeless && o.pod(l.Member) == nil) { // its pod went before it had started: see stopLost
+			back++
+		}
+	}
+	if back == 0 {
+		return false
+	}
+	for _, name := range r.Compare {
+		if o.pod(name) != nil {
+			back++
+		}
+	}
+	return back >= Quorum(len(r.Lost)+len(r.Compare)+1)
 }
 
 // lostCameBack names a voter that was lost when the recovery began, and is not any more or was not meanwhile: then a quorum
@@ -26,9 +61,7 @@ func (o *Observed) lostCameBack() string {
 		return "status.recovery does not say which voters were lost"
 	}
 	for _, l := range o.Kept.Recovery.Lost {
-		p := o.pod(l.Member)
-		gone := p == nil && o.startsNever(l.Member) || p != nil && (p.NodeLost || p.Homeless)
-		if !gone || o.life(l.Member) != l.Life {
+		if o.cameBack(l) {
 			return l.Member + ", which was lost, came back"
 		}
 	}

@@ -77,8 +77,9 @@ type Recovery struct {
 
 // LostVoter is a voter that was gone when a recovery began.
 type LostVoter struct {
-	Member string
-	Life   string // a hash of its pod's Life; empty: it had no pod
+	Member   string
+	Life     string // a hash of its pod's Life; empty: it had no pod
+	Homeless bool   // no node had taken its pod
 }
 
 // Claim is a claim to storage, and the identity of a member: it has the member's name.
@@ -100,6 +101,8 @@ type Claim struct {
 	// LeftOut says that such a command may have begun an epoch there, and a leader of the former one answered first: no process
 	// starts there again.
 	LeftOut bool
+	// LeftOutTerm is the term of that leader; 0: not known.
+	LeftOutTerm uint64
 }
 
 // Pod is a pod of a member.
@@ -129,6 +132,7 @@ type Pod struct {
 
 // Cluster is what the cluster tells of itself.
 type Cluster struct {
+	Term    uint64 // of the leader; 0: not known
 	Epoch   Epoch
 	Members []Member // in the order in which an upgrade restarts them
 	Jobs    []Job    // that have not ended
@@ -286,7 +290,20 @@ func Newest(claims []Claim) Epoch {
 // leftOut tells whether a recovery left the member of a claim out. The status may have forgotten it, or there was nobody to
 // remember it: a recovery by hand is none of the operator's.
 func (o *Observed) leftOut(c *Claim) bool {
-	return c.LeftOut || slices.Contains(o.Kept.Dropped, c.Member) || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+	dropped := slices.Contains(o.Kept.Dropped, c.Member) && !(o.Cluster != nil && o.Cluster.named(c.Member))
+	return c.LeftOut || dropped || c.Epoch.Name != "" && c.Epoch.Former(Newest(o.Claims))
+}
+
+// Untold are the members whose claims stay because no leader has told its epoch while it named them, as those of 1.0 do not:
+// they are none any more, and nothing tells whether a job has removed them or a recovery has left them out.
+func (o *Observed) Untold() (names []string) {
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if o.Cluster != nil && c.Used && !c.Leaving && c.Epoch.Name == "" && !o.leftOut(c) && !o.Cluster.named(c.Member) {
+			names = append(names, c.Member)
+		}
+	}
+	return names
 }
 
 // dropped tells whether a recovery left the member of a pod out, whose claim was deleted and may have what the survivor lacks.

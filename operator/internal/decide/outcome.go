@@ -67,7 +67,7 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	}
 	p := o.pod(c.Member)
 	switch {
-	case p == nil && o.Cluster != nil:
+	case p == nil && (o.Cluster != nil || o.ledMeanwhile(c)):
 		return o.leaveOut(c)
 	case o.Cluster != nil && p.Running && !o.notes(c):
 		return wait("the note %s on the claim of %s names no other member (%v): correct it by `kubectl annotate pvc %[2]s "+
@@ -85,11 +85,14 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	case o.Cluster != nil && !p.Started && !p.Running && !p.NodeLost:
 		return &Action{Kind: DeletePod, Member: c.Member, Unstarted: true, Why: "it has not started, and a leader answers " +
 			"without it"}
+	case o.Cluster == nil && !p.Started && !p.Running && !p.NodeLost && o.ledMeanwhile(c):
+		return &Action{Kind: DeletePod, Member: c.Member, Unstarted: true, Why: "it has not started, and those that it would " +
+			"leave out may have led meanwhile"}
 	}
 	if slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == c.Member && a.Hearsay && a.Term == 0 }) {
 		return wait("whether %s was recovered is not known: its build tells no epoch, and nobody can log in. If it leads in a "+
-			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`",
-			c.Member, noteLeaves)
+			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`. One "+
+			"of 1.1 or later tells it: set spec.version to that, and delete the pod of %[1]s", c.Member, noteLeaves)
 	}
 	waits := cmp.Or(p.Waits, o.Trouble)
 	if p.NodeLost {
@@ -110,16 +113,24 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 }
 
 // leadBeside tells whether those that a command would leave out lead while its pod is there, and so have all that was
-// acknowledged: that is noted at once, whatever the status says, since they may be lost again before the command has ended. A
-// command that no node has taken has not run.
+// acknowledged: that is noted at once, whatever the status says, since they may be lost again before the command has ended. So
+// it is if they may have led since it was started. A command that no node has taken has not run.
 func (o *Observed) leadBeside(c *Claim, command *Pod) bool {
-	return c != nil && command != nil && command.Member == c.Member && o.Cluster != nil && !command.Homeless && !o.recovered(c)
+	if c == nil || command == nil || command.Member != c.Member || command.Homeless {
+		return false
+	}
+	return o.Cluster != nil && !o.recovered(c) || o.Cluster == nil && command.Started && o.ledMeanwhile(c)
 }
 
-// leaveOut ends a recovery whose command may have run: those that it would leave out lead without the survivor.
+// leaveOut ends a recovery whose command may have run: those that it would leave out lead without the survivor, or may have
+// led since the command was made.
 func (o *Observed) leaveOut(c *Claim) *Action {
-	return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves,
-		Why: "a leader answers without it, and a recovery may have begun another epoch on its claim"}
+	why := "a leader answers without it"
+	if o.Cluster == nil {
+		why = "voters that were given up were there again since its command was made, and may have acknowledged more"
+	}
+	return &Action{Kind: LeaveOut, Member: c.Member, Names: c.Leaves, Forget: true,
+		Why: why + ", and a recovery may have begun another epoch on its claim"}
 }
 
 // usedNoMore tells whether no process starts on the claim of a member any more, since a command may have run there.
@@ -127,6 +138,3 @@ func (o *Observed) usedNoMore(member string) bool {
 	c := o.claim(member)
 	return c != nil && c.LeftOut
 }
-
-// noteLeaves is the annotation of a claim that Claim.Leaves is read from.
-const noteLeaves = "quorate.io/leaves"

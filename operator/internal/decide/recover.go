@@ -15,7 +15,8 @@ type Loss struct {
 	Survivor  Answer   // with the most advanced log
 	Survivors []string // that answer, the survivor among them
 	Lost      []string // voters that are gone
-	Silent    []string // voters that do not answer and are not gone, or left out alone: one may be a better survivor
+	Silent    []string // that do not answer, and may be a better survivor: voters that are not gone, and other members
+	Ahead     []string // that answer, do not vote as far as anybody tells, and have more than the survivor
 	Voters    []string
 }
 
@@ -26,7 +27,7 @@ func (l *Loss) Consent() Consent { return Consent{Revision: l.Survivor.Revision,
 // survivor knows. Members that a recovery left out are no survivors.
 func LossOf(o *Observed) *Loss {
 	loss := o.left()
-	if loss == nil || len(loss.Voters)-len(loss.Lost) >= Quorum(len(loss.Voters)) {
+	if loss == nil || len(loss.Survivors) == 0 || len(loss.Voters)-len(loss.Lost) >= Quorum(len(loss.Voters)) {
 		return nil
 	}
 	loss.ID = o.lossID(loss)
@@ -43,16 +44,21 @@ func (o *Observed) left() *Loss {
 		c := o.claim(a.Member)
 		return a.Epoch < newest || c != nil && c.Removed
 	})
-	if len(answers) == 0 {
-		return nil
+	voting := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !slices.Contains(a.Voters, a.Member) })
+	loss := &Loss{}
+	if len(voting) == 0 {
+		for i := range answers {
+			loss.Ahead = append(loss.Ahead, answers[i].Member)
+		}
+		return loss
 	}
-	best := slices.MaxFunc(answers, o.compareLogs)
-	loss := &Loss{Survivor: best, Voters: best.Voters}
+	best := slices.MaxFunc(voting, o.compareLogs)
+	loss.Survivor, loss.Voters = best, best.Voters
 	for _, name := range best.Voters {
 		switch {
 		case slices.ContainsFunc(answers, func(a Answer) bool { return a.Member == name }):
 			loss.Survivors = append(loss.Survivors, name)
-		case o.leftOutAlone(name): // it may have more, and is asked first
+		case o.leftOutAlone(name) && !o.claim(name).covered(&best): // it may have more, and is asked first
 			loss.Silent = append(loss.Silent, name)
 		case o.gone(name):
 			loss.Lost = append(loss.Lost, name)
@@ -60,11 +66,31 @@ func (o *Observed) left() *Loss {
 			loss.Silent = append(loss.Silent, name)
 		}
 	}
-	if !slices.Contains(best.Voters, best.Member) {
-		return nil
-	}
+	o.others(loss, answers)
 	return loss
 }
+
+// others notes members that the best survivor does not count as voters: it may be behind a change of members. They are waited
+// for, wherever they are; one that answers has less, or is ahead. Its log is compared alone, as names tell nothing here.
+func (o *Observed) others(loss *Loss, answers []Answer) {
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if !c.Used || c.Empty || c.Leaving || c.Removed || o.leftOut(c) || slices.Contains(loss.Voters, c.Member) {
+			continue
+		}
+		at := slices.IndexFunc(answers, func(a Answer) bool { return a.Member == c.Member })
+		switch {
+		case at < 0:
+			loss.Silent = append(loss.Silent, c.Member)
+		case answers[at].compareLog(&loss.Survivor) > 0:
+			loss.Ahead = append(loss.Ahead, c.Member)
+		}
+	}
+}
+
+// covered tells whether a log has an entry of the leader that answered without the member of a claim: then it has all that was
+// acknowledged before, and the claim may be given up as that of any voter.
+func (c *Claim) covered(a *Answer) bool { return c.LeftOutTerm > 0 && a.Term >= c.LeftOutTerm }
 
 // leftOutAlone tells whether the claim of a member is used no more since a leader answered without it, and no recovery has left
 // the member out since: if that leader is gone for ever, too, nobody else may have what is on the claim.
@@ -81,9 +107,14 @@ func (o *Observed) UsedNoMore() string {
 		return ""
 	}
 	loss, said := o.left(), []string{}
+	told := loss != nil && len(loss.Survivors) > 0
+	cost := ""
+	if told {
+		cost = fmt.Sprintf(", though %v answer, and what they alone have is lost by that", loss.Survivors)
+	}
 	for i := range o.Claims {
 		name := o.Claims[i].Member
-		if !o.leftOutAlone(name) || loss != nil && !slices.Contains(loss.Voters, name) {
+		if !o.leftOutAlone(name) || told && (!slices.Contains(loss.Voters, name) || o.Claims[i].covered(&loss.Survivor)) {
 			continue
 		}
 		others := o.members()
@@ -92,10 +123,10 @@ func (o *Observed) UsedNoMore() string {
 		}
 		slices.Sort(others)
 		others = slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == name })
-		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, and may hold "+
-			"what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
-			"quorate.io/left-out-`: it starts first, alone, and tells whether it was recovered. Only if its own data are gone "+
-			"for ever, delete the claim", name, noteLeaves, strings.Join(others, ",")))
+		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, or may have, "+
+			"and may hold what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
+			"quorate.io/left-out-`: it starts first, alone, and tells whether it was recovered%s. Only if its own data "+
+			"are gone for ever, delete the claim", name, noteLeaves, strings.Join(others, ","), cost))
 	}
 	return strings.Join(said, ". ")
 }
@@ -103,7 +134,11 @@ func (o *Observed) UsedNoMore() string {
 // noLeader says who is missing while a quorum may come back.
 func (o *Observed) noLeader() *Action {
 	loss := o.left()
-	if loss == nil || len(loss.Silent) == 0 {
+	switch {
+	case loss != nil && len(loss.Survivors) == 0 && len(loss.Ahead) > 0:
+		return wait("no leader answers. Only %v answer, which do not vote as far as they know: bring voters back%s%s",
+			loss.Ahead, after(". ", o.whyAny(o.members())), after(". ", o.UsedNoMore()))
+	case loss == nil || len(loss.Silent) == 0:
 		return wait("no leader answers%s%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())),
 			after(". ", o.UsedNoMore()))
 	}
@@ -149,6 +184,11 @@ func (o *Observed) life(name string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+func (o *Observed) isHomeless(name string) bool {
+	p := o.pod(name)
+	return p != nil && p.Homeless && !p.NodeLost
+}
+
 // compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and then names
 // count.
 func (o *Observed) compareLogs(a, b Answer) int {
@@ -158,8 +198,11 @@ func (o *Observed) compareLogs(a, b Answer) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index),
-		cmp.Compare(stays(a), stays(b)), cmp.Compare(b.Member, a.Member))
+	return cmp.Or(a.compareLog(&b), cmp.Compare(stays(a), stays(b)), cmp.Compare(b.Member, a.Member))
+}
+
+func (a *Answer) compareLog(b *Answer) int {
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index))
 }
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.
@@ -209,6 +252,10 @@ func quorumLoss(o *Observed) *Action {
 			"those whose data are gone for ever%s%s", said, loss.Silent, after(". ", o.whyAny(loss.Silent)),
 			after(". ", o.UsedNoMore()))
 	}
+	if len(loss.Ahead) > 0 {
+		return wait("%s. %v do not vote as far as anybody tells, and have more: bring a voter back that has as much. Only if "+
+			"what they alone have may be lost, delete their claims, and then their pods", said, loss.Ahead)
+	}
 	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
 		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+
 			"their data goes with them. Until then the loss is another one each time that they start", said, runs)
@@ -243,7 +290,7 @@ func quorumLoss(o *Observed) *Action {
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
 	for _, name := range loss.Lost {
-		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name)})
+		r.Lost = append(r.Lost, LostVoter{Member: name, Life: o.life(name), Homeless: o.isHomeless(name)})
 	}
 	r.Leaves = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool { return name == s.Member })
 	r.Compare = slices.DeleteFunc(slices.Clone(loss.Survivors), func(name string) bool { return name == s.Member })

@@ -16,6 +16,9 @@ func recovery(o *Observed) *Action {
 	}
 	runs := r != nil && !r.Done && r.Failed == ""
 	c := o.tried()
+	if r != nil && !r.Done && !runs && len(r.Lost) > 0 && o.Want.Paused { // what happens to these is done by hand, or may be
+		return &Action{Kind: RecoverFails, Member: r.Survivor, Forget: true, Why: r.Failed}
+	}
 	if o.leadBeside(c, command) {
 		return o.leaveOut(c)
 	}
@@ -48,8 +51,8 @@ func recovery(o *Observed) *Action {
 		return nil
 	}
 	if o.usedNoMore(r.Survivor) { // the status is an older one
-		return &Action{Kind: RecoverFails, Member: r.Survivor,
-			Why: "a leader answered without it, and its claim is used no more"}
+		return &Action{Kind: RecoverFails, Member: r.Survivor, Forget: true,
+			Why: "a leader answered without it, or may have, and its claim is used no more"}
 	}
 	if why := o.recoveryIsOff(); why != "" {
 		return &Action{Kind: RecoverFails, Member: r.Survivor, Why: why + ": nothing was recovered"}
@@ -141,7 +144,7 @@ func (o *Observed) consentIsOut() bool {
 func lossOnceMore(o *Observed) *Action {
 	r, loss := o.Kept.Recovery, LossOf(o)
 	switch {
-	case loss == nil || len(loss.Silent) > 0:
+	case loss == nil || len(loss.Silent) > 0 || len(loss.Ahead) > 0:
 		if action := restoreProcesses(o); action != nil { // which nobody else does while a recovery waits
 			return action
 		}

@@ -189,6 +189,14 @@ func TestNext_recoveryOff(t *testing.T) {
 	deleted := func(claim int) func(o *decide.Observed) {
 		return func(o *decide.Observed) { o.Claims[claim].Leaving = true }
 	}
+	flapped := func(voters int) func(o *decide.Observed) { // m5 has no claim, and comes back as a pod on a node that is lost again
+		return func(o *decide.Observed) {
+			o.Pods[0].Life, o.Pods[1].Life = "it was back", cmp.Or(map[bool]string{true: "it was back"}[voters > 1], o.Pods[1].Life)
+			if voters > 2 {
+				o.Pods = append(o.Pods, decide.Pod{Member: "m5", Template: "a", NodeLost: true, Stuck: time.Hour, Life: "it was back"})
+			}
+		}
+	}
 	isVoid := func(o *decide.Observed) { o.Kept.VoidConsent = o.Want.Consent }
 	leftOut := func(o *decide.Observed) { o.Claims[2].LeftOut, o.Kept.Recovery.Failed = true, "a leader answers" }
 	ran := func(o *decide.Observed) {
@@ -281,6 +289,24 @@ func TestNext_recoveryOff(t *testing.T) {
 			"a leader answers without it"},
 		{"the command runs, and those that it leaves out lead during a pause, and may be lost before it ends", both(runs, ran, leads, paused),
 			decide.LeaveOut, "a leader answers without it"},
+		{"the command runs, and three of five were back since it was made", both(runs, ran, flapped(3)), decide.LeaveOut,
+			"were there again since its command was made"},
+		{"the command runs, and one of five was back since it was made", both(runs, ran, flapped(1)), decide.DeletePod, "DeletePod m2"},
+		{"the command has ended, and three of five were back since it was made", both(stopped, ran, flapped(3)), decide.LeaveOut,
+			"were there again since its command was made"},
+		{"the command has ended, and two of five were back since it was made", both(stopped, ran, flapped(2)), decide.CreatePod,
+			"it tells whether it was recovered"},
+		{"the command has ended, three of five were back since it was made, and the survivor has not started", both(stopped, ran, starts,
+			flapped(3), func(o *decide.Observed) {
+				p := &o.Pods[len(o.Pods)-2]
+				p.Running, p.Started = false, false
+			}), decide.DeletePod, "may have led meanwhile"},
+		{"three of five were back during a pause, after a recovery that had failed", both(stopped, flapped(3), paused, func(o *decide.Observed) {
+			o.Kept.Recovery.Failed = "no"
+		}), decide.RecoverFails, "no"},
+		{"three of five were back after that", both(stopped, ran, flapped(3), func(o *decide.Observed) {
+			o.Kept.Recovery.Failed, o.Kept.Recovery.Lost = "no", nil
+		}), decide.CreatePod, "it tells whether it was recovered"},
 		{"the command runs, and a leader has answered without it", both(runs, leads, leftOut), decide.EndRecovery,
 			"its claim is used no more"},
 		{"the command has ended, and a leader has answered without it", both(runs, leads, leftOut, func(o *decide.Observed) {
@@ -387,30 +413,6 @@ func TestNext_recoveryOff(t *testing.T) {
 			}
 		})
 	}
-}
-
-// begun is a world with a cluster of three.
-func begun(t *testing.T) *world {
-	w := newWorld(1, 3)
-	for range 40 {
-		w.act(decide.Next(w.observe()))
-		w.advance()
-	}
-	if !w.asWanted() {
-		t.Fatalf("the cluster does not begin: %v", decide.Next(w.observe()))
-	}
-	return w
-}
-
-// loseTwo loses the node of two of three members.
-func (w *world) loseTwo() (lost []string, survivor string) {
-	names := sorted(w.voters)
-	for _, name := range names[:2] {
-		w.node[name] = 0
-	}
-	w.node[names[2]] = 1
-	w.lose([4]bool{true})
-	return names[:2], names[2]
 }
 
 // Ensure that a consent that was not needed, since the nodes came back, is none to the next loss, and that another one is.

@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// noteLeaves is the annotation of a claim that Claim.Leaves is read from.
+const noteLeaves = "quorate.io/leaves"
+
 // why says why the process of a member does not serve, as far as Kubernetes tells; empty: it does not.
 func (o *Observed) why(name string) string {
 	p := o.pod(name)

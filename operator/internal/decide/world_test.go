@@ -32,14 +32,18 @@ type world struct {
 	broken   string          // a template with which no process starts
 	fault    string          // a law that was broken
 
-	recoveries int              // without a majority
-	begun      map[string]bool  // pods of commands whose containers were started, whatever anybody was told
-	ran        bool             // the command of the recovery that the status has, or had last, changed the survivor
-	leftOut    map[string]bool  // by a recovery: each disk may have what the survivor lacks
-	has        map[string]int64 // up to which revision a disk has all writes
-	acked      map[string]int64 // up to which revision writes were acknowledged when a loss was reported first
-	runs       decide.Recovery  // that the command was started for
-	survivors  []string         // that answered when members began to be stopped
+	recoveries int                      // without a majority
+	begun      map[string]bool          // pods of commands whose containers were started, whatever anybody was told
+	ran        bool                     // the command of the recovery that the status has, or had last, changed the survivor
+	leftOut    map[string]bool          // by a recovery: each disk may have what the survivor lacks
+	log        map[string]*write        // of a disk
+	acked      map[string]told          // by the id of a loss
+	knows      map[string]configuration // of a disk
+	terms      uint64
+	began      *write          // the log of the survivor when it was recovered last
+	asked      map[string]bool // by somebody who was told that those are gone for ever who led without it
+	runs       decide.Recovery // that the command was started for
+	survivors  []string        // that answered when members began to be stopped
 	lives      int
 	meddled    bool              // an old status was put back
 	slow       bool              // pods that were deleted go after a while
@@ -53,6 +57,8 @@ type line struct {
 	voters, learners map[string]bool
 	cordoned         map[string]bool
 	job              *job
+	log              *write // all that it has acknowledged
+	term             uint64 // of its leader; 0: it has none
 }
 
 func newLine(epoch decide.Epoch, voters ...string) line {
@@ -77,7 +83,8 @@ func newWorld(seed uint64, members int) *world {
 		Zones: []string{"x", "y", "z"}, ReplaceAfter: 30 * time.Second}, claims: map[string]*decide.Claim{},
 		pods: map[string]*decide.Pod{}, node: map[string]int{}, disk: map[string]bool{}, line: newLine(decide.ParseEpoch("0")),
 		ids: map[string]uint64{}, names: map[string]bool{}, begun: map[string]bool{}, lived: map[string]uint64{},
-		leftOut: map[string]bool{}, has: map[string]int64{}, damaged: map[string]bool{}, acked: map[string]int64{}}
+		leftOut: map[string]bool{}, log: map[string]*write{}, damaged: map[string]bool{}, acked: map[string]told{},
+		asked: map[string]bool{}, knows: map[string]configuration{}}
 }
 
 // up tells whether the process of a member runs and has its data.
@@ -155,6 +162,7 @@ func (w *world) recovered(survivor string) {
 	former := w.line
 	w.line = newLine(decide.ParseEpoch(fmt.Sprintf("%d-%d", w.lived[survivor]+1, w.recoveries)), survivor)
 	w.other, w.lived[survivor] = &former, w.epoch.Number
+	w.line.log, w.began, w.knows[survivor] = w.log[survivor], w.log[survivor], configuration{voters: []string{survivor}}
 	w.drop()
 }
 
@@ -183,17 +191,14 @@ func (w *world) observe() *decide.Observed {
 	if w.turn(); !w.quorum() {
 		for _, name := range sorted(w.claims) {
 			if w.up(name) && w.ids[name] != 0 {
-				epoch, of := w.lived[name], &w.line
-				if w.other != nil && w.other.voters[name] && w.other.epoch.Number == epoch {
-					of = w.other
-				}
-				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: epoch, Term: 1, Index: w.has[name], Revision: w.has[name],
-					Voters: sorted(of.voters), Members: append(sorted(of.voters), sorted(of.learners)...)})
+				last, knows := w.log[name].last(), w.knows[name]
+				o.Answers = append(o.Answers, decide.Answer{Member: name, Epoch: w.lived[name], Term: w.log[name].lastTerm(), Index: last, Revision: last,
+					Voters: knows.voters, Members: slices.Concat(knows.voters, knows.learners)})
 			}
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{Epoch: w.epoch}
+	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term}
 	leader := ""
 	for _, name := range sorted(w.voters) {
 		if w.on(&w.line, name) && (leader == "" || w.cordoned[leader]) {
@@ -254,23 +259,14 @@ func (w *world) advance() {
 		if c := w.claims[name]; c.Leaving && w.pods[name] == nil && w.pods[name+"-recover"] == nil {
 			delete(w.claims, name)
 			delete(w.disk, name)
+			delete(w.log, name)
 			delete(w.damaged, name)
 		}
 	}
 	w.found()
 	w.turn()
 	w.work()
-	if !w.quorum() {
-		return
-	}
-	w.revision++
-	for _, names := range []map[string]bool{w.voters, w.learners} {
-		for name := range names {
-			if w.on(&w.line, name) {
-				w.has[name] = w.revision
-			}
-		}
-	}
+	w.write()
 }
 
 // command is `quorate recover` on a survivor's claim, once a node has taken its pod and started it. It refuses a log that does not
@@ -323,7 +319,7 @@ func (w *world) execute(p *decide.Pod) bool {
 		former := w.line // it was recovered by hand, and nobody has noted that
 		w.line, w.other = *l, &former
 	}
-	if w.has[p.Member] != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
+	if w.log[p.Member].last() != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
 		return false
 	}
 	w.recovered(p.Member)

@@ -26,6 +26,7 @@ type View struct {
 	// Described is the leader's answer; nil: no leader was reached, and Answers tells what single members know.
 	Described *quoratepb.Cluster
 	Jobs      []*quoratepb.Job // that have not ended
+	AtMs      int64            // Unix time by a member's clock; 0: none told it
 	Findings  []doctor.Finding
 	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
 	// know yet, and counts for no quorum that they lead.
@@ -81,6 +82,9 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 			Cure: "quorate doctor"}}
 		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
 		return v
+	}
+	if collected.GetByMember() != 0 {
+		v.AtMs = collected.GetAtMs()
 	}
 	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
@@ -253,7 +257,8 @@ func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
-	c := &decide.Cluster{Epoch: decide.ParseEpoch(v.Described.GetEpoch()), Joint: v.Described.GetJoint(),
+	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
+		Joint:    v.Described.GetJoint(),
 		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {
@@ -272,7 +277,7 @@ func (v *View) Cluster() *decide.Cluster {
 			Started: m.GetStarted(), Active: m.GetActive() || m.GetLeader(), CaughtUp: m.GetCaughtUp(), Leader: m.GetLeader(),
 			Cordoned: m.GetCordoned(), Silent: time.Duration(m.GetSilentMs()) * time.Millisecond, DiskLost: lost[m.GetName()]})
 	}
-	now := time.Now().UnixMilli()
+	now := cmp.Or(v.AtMs, time.Now().UnixMilli()) // jobs have times of the leader, of which the operator's clock may be far
 	for _, job := range v.Jobs {
 		j := decide.Job{ID: job.GetId(), Cancelled: job.GetCancelAsked(), Removes: job.GetSpec().GetRemove(),
 			Quiet: time.Duration(now-job.GetUpdatedMs()) * time.Millisecond,

@@ -86,6 +86,10 @@ func TestView_Cluster(t *testing.T) {
 	if job := got.Jobs[0]; job.ID != 7 || job.Adds[0] != "m4" || job.Removes[0] != 3 || job.Quiet < 59*time.Minute {
 		t.Errorf("job: %+v", job)
 	}
+	v.AtMs = v.Jobs[0].UpdatedMs + 1000 // the operator's clock is an hour ahead
+	if job := v.Cluster().Jobs[0]; job.Quiet != time.Second {
+		t.Errorf("a job is quiet for %v", job.Quiet)
+	}
 	text := strings.Join(got.Blockers, "|")
 	if !strings.Contains(text, "slow") || strings.Contains(text, "two") {
 		t.Errorf("blockers: a finding that a build may cause counts, and no other: %q", text)

@@ -30,7 +30,7 @@ const (
 	// may have run there.
 	AnnotationLeaves   = "quorate.io/leaves"
 	AnnotationRemoved  = "quorate.io/removed"  // the claim's member was removed from the cluster
-	AnnotationLeftOut  = "quorate.io/left-out" // no process starts on the claim: a recovery may have begun an epoch there
+	AnnotationLeftOut  = "quorate.io/left-out" // no process starts there; the term of the leader that answered, or "true"
 	AnnotationCompares = "quorate.io/compares" // the pod of a recovery reads claims of other survivors
 	AnnotationCordon   = "quorate.io/cordoned" // the operator keeps the member from leading
 	AnnotationTemplate = "quorate.io/template"

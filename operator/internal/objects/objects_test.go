@@ -100,3 +100,15 @@ func TestPod(t *testing.T) {
 		t.Errorf("%+v", volumes)
 	}
 }
+
+// Ensure that a command of 1.0 gets no flag that it does not know.
+func TestRecoverPod_former(t *testing.T) {
+	for version, want := range map[string]bool{"1.0.0": false, "1.1.0": true} {
+		c := cluster(nil)
+		c.Spec.Version = version
+		pod := objects.RecoverPod(c, &objects.Recovery{Survivor: "kv-1", Term: 4, Index: 90})
+		if got := slices.Contains(pod.Spec.Containers[0].Args, "--log-ends-at=4:90"); got != want {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+}

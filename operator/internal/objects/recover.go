@@ -25,7 +25,7 @@ func RecoverPod(c *v1alpha1.QuorateCluster, r *Recovery) *corev1.Pod {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	container := &pod.Spec.Containers[0]
 	container.Args = []string{"recover", "--data-dir=" + dataDir, "--members-are-lost=" + strings.Join(r.Leaves, ","), "--yes"}
-	if r.Term > 0 {
+	if r.Term > 0 && !before11(Image(c)) { // 1.0 has no such flag
 		container.Args = append(container.Args, fmt.Sprintf("--log-ends-at=%d:%d", r.Term, r.Index))
 	}
 	for i, member := range r.Compare {
