@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -30,6 +31,8 @@ type Options struct {
 	// Known reports whether a member of the cluster made the base with a hash: no other one is looked at, since a store that
 	// somebody else made is none to open inside a member. Nil: all are.
 	Known func(backup.Hash) bool
+	// Lacks reports whether members said that the backup lacks an entry, as one of a gap. Nil: none did.
+	Lacks func(consensus.Index) bool
 	// ObjectBytes bounds the memory in which a manifest or a segment is read; zero: what their forms allow.
 	ObjectBytes int64
 	// Rest is called now and then. It may wait; its error ends the proof.
@@ -273,8 +276,12 @@ func (r *run) note(g backup.GapName) {
 	}
 }
 
-// removed reports whether the log that is missing is known to be: by the note of a gap, or of what retention removed.
+// removed reports whether the log that is missing is known to be: by the word of members, by the note of a gap, or by that of
+// what retention removed.
 func (r *run) removed(e *backup.UnreachableError) bool {
+	if r.Lacks != nil && r.Lacks(e.Breaks) {
+		return true
+	}
 	for _, g := range r.catalog.Gaps {
 		if g.After < e.Breaks && e.Breaks < g.Until {
 			r.note(g)

@@ -286,7 +286,7 @@ func (s *Survey) prove(ctx context.Context, c *backup.Catalog) (*prove.Proof, er
 }
 
 func (s *Survey) options(o prove.Options, after backup.Hash) prove.Options {
-	o.Store, o.After, o.Known, o.ObjectBytes = s.Store, after, s.Op.Known, s.ObjectBytes
+	o.Store, o.After, o.Known, o.Lacks, o.ObjectBytes = s.Store, after, s.Op.Known, s.Op.Lacks, s.ObjectBytes
 	return o
 }
 
