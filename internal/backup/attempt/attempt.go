@@ -313,8 +313,8 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 	}{
 		{found.Unknown, unknown(found.Unknown)},
 		{found.Apart, " not compared with the log, which leads to another state there"},
-		{found.Left, " not compared with the log: more segments, or notes of gaps, are there than this member lists, or " +
-			"larger ones; raise its --memory"},
+		{found.Left, " not compared with the log: more segments are there than this member lists, or larger ones; raise its " +
+			"--memory"},
 	} {
 		if left.bases > 0 { // first: the other text may be long
 			why = slices.Insert(why, 0, plural.Of(left.bases, "base")+left.why)

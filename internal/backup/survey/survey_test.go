@@ -289,3 +289,29 @@ func TestSurvey_forgedGap(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that notes of gaps which somebody made up, however many, hide neither log that is gone nor that the end is.
+func TestSurvey_manyNotes(t *testing.T) {
+	w := newWorld(t)
+	c := w.catalog()
+	n := len(c.Bases)
+	for i := range 1100 {
+		g := backup.GapName{Cluster: backuptest.Cluster, After: 1, Until: 2, Time: int64(i)}
+		w.put(g.String(), "")
+	}
+	for _, s := range c.Segments {
+		if s.End.Index == c.Bases[n-1].Index-3 {
+			w.place.Remove(s.String())
+		}
+	}
+	for range 2 {
+		p, err := w.look(func() {})
+		if lost := (*prove.LostError)(nil); err != nil || len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &lost) || p.Left > 0 {
+			t.Errorf("got %+v, %v", p, err)
+		}
+	}
+	w.place.Remove(c.Bases[n-1].String())
+	if p, err := w.look(func() {}); err == nil || !prove.Verdict(err) {
+		t.Errorf("nothing leads to the end: got %+v, %v", p, err)
+	}
+}
