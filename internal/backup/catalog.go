@@ -32,7 +32,7 @@ type Catalog struct {
 	Gaps     []GapName // sorted
 	Kept     *KeptName // the last note of what was removed; nil: nothing was
 	Foreign  int       // names that are none of a backup's
-	// Cut is set if the list had more than is held: what leads to the first segments, or notes of gaps, may be left out.
+	// Cut is set if the list had more than is held: what leads to the first segments may be left out.
 	Cut bool
 
 	// links are claims of names that were compared with what the objects hold: whether the segment goes through the state.

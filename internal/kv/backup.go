@@ -77,12 +77,6 @@ type BackupPoint struct {
 	Time     int64
 }
 
-// BackupGap are entries that the backup lacks: those after one, until before another.
-type BackupGap struct {
-	After, Until uint64
-	Time         int64 // when it was noted
-}
-
 // Bounds of a BackupOp.
 const (
 	MaxBackupPlaceBytes   = 2048
@@ -165,8 +159,7 @@ func (p *BackupProgress) Append(dst []byte) []byte {
 	dst = p.Restorable.append(binary.AppendVarint(dst, p.At))
 	dst = append(p.Base.append(binary.AppendUvarint(dst, p.Sum)), p.BaseHash[:]...)
 	dst = binary.AppendUvarint(dst, p.Gaps)
-	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
-	dst = binary.AppendVarint(dst, p.Gap.Time)
+	dst = p.Gap.append(dst)
 	return p.Retention.append(appendText(append(dst, flag(p.Refused, backupRefused)), p.Trouble))
 }
 
@@ -180,7 +173,7 @@ func (r *reader) backupPoint() BackupPoint {
 
 func (r *reader) backupProgress() BackupProgress {
 	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Sum: r.uvarint(), Base: r.backupPoint(),
-		BaseHash: r.hash(), Gaps: r.uvarint(), Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
+		BaseHash: r.hash(), Gaps: r.uvarint(), Gap: r.backupGap()}
 	p.Refused = r.flags(backupRefused) != 0
 	p.Trouble = string(r.bytes())
 	p.Retention = r.backupRetention()
@@ -201,24 +194,31 @@ type BackupRow struct {
 	// Known are the bases that members reported since then, MaxBackupKnown at most, the newest report last. It is replaced, not
 	// changed. Names at the place may be anybody's who can write there.
 	Known []BackupBase
+	// KnownGaps are the gaps that members reported since then, MaxBackupKnown at most, the newest report last. It is replaced,
+	// not changed. Notes at the place may be anybody's who can write there.
+	KnownGaps []BackupGap
 }
 
 // Knows reports whether the hash is that of the manifest of a base that a member reported, and that is not forgotten yet.
 func (b *BackupRow) Knows(hash [32]byte) bool { return knows(b.Known, hash) }
+
+// Lacks reports whether a member reported that the backup lacks an entry, and that is not forgotten yet.
+func (b *BackupRow) Lacks(index uint64) bool { return lacks(b.KnownGaps, index) }
 
 // Append appends the binary form.
 func (b *BackupRow) Append(dst []byte) []byte {
 	for _, n := range [...]uint64{b.Generation, b.Turn, b.Member, b.Reports, b.TurnGaps} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	return appendKnown(b.Proofs.append(b.Progress.Append(b.Policy.Append(dst))), b.Known)
+	return appendGaps(appendKnown(b.Proofs.append(b.Progress.Append(b.Policy.Append(dst))), b.Known), b.KnownGaps)
 }
 
 // DecodeBackupRow reads what Append wrote.
 func DecodeBackupRow(src []byte) (b BackupRow, ok bool) {
 	r := reader{src: src}
 	b = BackupRow{Generation: r.uvarint(), Turn: r.uvarint(), Member: r.uvarint(), Reports: r.uvarint(), TurnGaps: r.uvarint(),
-		Policy: r.backupPolicy(), Progress: r.backupProgress(), Proofs: r.backupProofs(), Known: r.backupKnown()}
+		Policy: r.backupPolicy(), Progress: r.backupProgress(), Proofs: r.backupProofs(), Known: r.backupKnown(),
+		KnownGaps: r.backupGaps()}
 	return b, r.finish() == nil
 }
 
@@ -260,7 +260,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 			return next, false
 		}
 		if op.Policy.Place != b.Policy.Place || op.Policy.Secret != b.Policy.Secret {
-			next.Progress, next.Known = BackupProgress{}, nil
+			next.Progress, next.Known, next.KnownGaps = BackupProgress{}, nil, nil
 		}
 		next.Proofs.reset(op.Policy.Place == b.Policy.Place && op.Policy.Secret == b.Policy.Secret)
 		next.Policy, next.Member, next.TurnGaps, next.Progress.Refused = op.Policy, 0, 0, false
@@ -307,5 +307,6 @@ func (b *BackupRow) report(said *BackupProgress) {
 	}
 	if said.Gap.Time != 0 {
 		p.Gap = said.Gap
+		b.KnownGaps = knowGap(b.KnownGaps, said.Gap)
 	}
 }

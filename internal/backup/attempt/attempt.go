@@ -100,6 +100,9 @@ func (o *Op) Known(h backup.Hash) bool {
 	return h != (backup.Hash{}) && h == o.Row.Proofs.Proven.Base || o.Row.Knows(h)
 }
 
+// Lacks reports whether members reported that the backup lacks an entry, as far as the cluster knows.
+func (o *Op) Lacks(index consensus.Index) bool { return o.Row.Lacks(uint64(index)) }
+
 // phase is how far a try is.
 type phase uint8
 
@@ -310,8 +313,8 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 	}{
 		{found.Unknown, unknown(found.Unknown)},
 		{found.Apart, " not compared with the log, which leads to another state there"},
-		{found.Left, " not compared with the log: more segments, or notes of gaps, are there than this member lists, or " +
-			"larger ones; raise its --memory"},
+		{found.Left, " not compared with the log: more segments are there than this member lists, or larger ones; raise its " +
+			"--memory"},
 	} {
 		if left.bases > 0 { // first: the other text may be long
 			why = slices.Insert(why, 0, plural.Of(left.bases, "base")+left.why)
@@ -323,13 +326,13 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 	return proof
 }
 
-// holes says of a proof that notes of more gaps explain holes in the log than members reported: anybody who writes to the
-// place may have put one.
+// holes says of a proof that notes of gaps which no member reported explain holes in the log: anybody who writes to the place
+// may have put one.
 func (m *Machine) holes(proof *kv.BackupProof) {
-	if reported := m.of.Progress.Gaps; uint64(m.found.Holes) > reported {
-		why := fmt.Sprintf("%s in the log %s explained by notes alone, and members reported %s: a note may be of a member "+
-			"that was killed, or of an earlier backup at this place; else somebody removed the log, and put it",
-			plural.Of(m.found.Holes, "gap"), plural.Word(m.found.Holes, "is", "are"), plural.Of(reported, "gap"))
+	if n := m.found.Holes; n > 0 {
+		why := fmt.Sprintf("%s in the log %s explained by notes alone that no member reported: such a note is of a member "+
+			"that was killed before it reported the gap, or of an earlier backup at this place; else somebody removed the "+
+			"log, and put it", plural.Of(n, "gap"), plural.Word(n, "is", "are"))
 		proof.Why = cut(strings.TrimSuffix(why+"; "+proof.Why, "; "))
 	}
 }

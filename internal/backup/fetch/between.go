@@ -6,24 +6,38 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/objects"
 )
 
-// Marks lists the bases of a cluster, the last 1024, and notes, without the log. The catalog says if notes of gaps were left
-// out for a bound (Cut): a hole may be one of theirs.
+// Marks lists the bases of a cluster, the last 1024, and notes of what retention removed.
 func Marks(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
 	c := &backup.Catalog{Cluster: w.Cluster}
 	l := lister{store, c, mostPages, w.passes}
 	if err := l.list(ctx, backup.BasePrefix, "", func() { w.lastBases(c) }); err != nil {
 		return nil, err
 	}
-	cut, err := l.notes(ctx)
-	if err != nil {
+	if err := l.list(ctx, backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
 	c.Sort()
-	c.Cut = cut
 	return c, nil
+}
+
+// Noted returns the note of a gap in which an entry lies; nil: the place has none. It holds one, however many there are.
+func Noted(
+	ctx context.Context, store objects.Store, cluster consensus.ClusterID, index consensus.Index,
+) (note *backup.GapName, err error) {
+	// names of gaps that begin later follow
+	end := fmt.Sprintf("%s%016x/%016x", backup.GapPrefix, uint64(cluster), uint64(index))
+	l := lister{through{store, end}, &backup.Catalog{Cluster: cluster}, mostPages, func(name string) bool {
+		if g, err := backup.ParseGap(name); err == nil && g.After < index && index < g.Until {
+			note = &g
+		}
+		return false
+	}}
+	err = l.list(ctx, backup.GapPrefix, "", func() {})
+	return note, err
 }
 
 // Between lists the segments that have entries after a base up to a later one, as many as Recent would for so much memory; cut:

@@ -1,6 +1,9 @@
 package fetch_test
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -39,17 +42,32 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// Ensure that a list of marks which leaves out notes of gaps says so, and no other: a hole may be one of theirs.
-func TestMarks_cut(t *testing.T) {
-	var all []string
-	for i := range 1025 {
-		g := backup.GapName{Cluster: 7, After: consensus.Index(i + 2), Until: consensus.Index(i + 4), Time: 1}
+// Ensure that the note of a gap in which an entry lies is found among more than a page of others, and none for what is at its
+// ends; and that more notes than anybody lists are an error, none that says that there is no note.
+func TestNoted(t *testing.T) {
+	note := backup.GapName{Cluster: 7, After: 1500, Until: 1510, Time: 1}
+	all := []string{note.String()}
+	for i := range 3000 {
+		g := backup.GapName{Cluster: 7, After: consensus.Index(i + 2), Until: consensus.Index(i + 3), Time: 1}
 		all = append(all, g.String())
 	}
-	for n, cut := range map[int]bool{1024: false, 1025: true} {
-		c, err := fetch.Marks(t.Context(), listed{names: all[:n]}, fetch.Window{Cluster: 7, Epoch: 1, Most: 1 << 40})
-		if err != nil || c.Cut != cut || len(c.Gaps) != 1024 {
-			t.Errorf("%d notes: cut %v, %d, %v", n, c.Cut, len(c.Gaps), err)
+	slices.Sort(all)
+	for index, want := range map[consensus.Index]bool{1500: false, 1501: true, 1509: true, 1510: false, 3: false, 4000: false} {
+		got, err := fetch.Noted(t.Context(), listed{names: all}, 7, index)
+		if err != nil || (got != nil) != want || want && *got != note {
+			t.Errorf("entry %d: %+v, %v", index, got, err)
 		}
 	}
+	if got, err := fetch.Noted(t.Context(), endlessNotes{}, 7, 1<<40); err == nil || !strings.Contains(err.Error(), "more objects") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// endlessNotes is a place with notes of gaps without end.
+type endlessNotes struct{ objects.Store }
+
+func (endlessNotes) List(_ context.Context, _, after string, _ int) ([]objects.Info, bool, error) {
+	before, _ := backup.ParseGap(after)
+	next := backup.GapName{Cluster: 7, After: before.After + 1, Until: before.After + 2}
+	return []objects.Info{{Name: next.String()}}, true, nil
 }

@@ -15,7 +15,6 @@ const (
 	recentBases  = 8 // with the log after them, if not more are asked for
 	mostBases    = 1024
 	mostSegments = 1 << 17
-	mostNotes    = 1024
 	mostPages    = 4096
 	// nameBytes is what a name takes in memory.
 	nameBytes = 128
@@ -53,8 +52,8 @@ type Window struct {
 
 // Recent lists what a place has of the end of a cluster's history: the last bases, at least those from a base on (Window.From),
 // and the log after them: as many of the last segments as there is memory for, 131,072 at most. It is what a member needs that
-// ships or proves, whatever else the place has, or is filled with. The catalog says if segments, or notes of gaps, were left
-// out for a bound (Cut).
+// ships or proves, whatever else the place has, or is filled with. It has no notes of gaps (Noted). The catalog says if
+// segments were left out for a bound (Cut).
 func Recent(ctx context.Context, store objects.Store, w Window) (*backup.Catalog, error) {
 	c, segments := &backup.Catalog{Cluster: w.Cluster}, segmentsIn(w.Memory)
 	l := lister{store, c, mostPages, w.passes}
@@ -75,30 +74,14 @@ func Recent(ctx context.Context, store objects.Store, w Window) (*backup.Catalog
 	if err != nil {
 		return nil, err
 	}
-	cut, err := l.notes(ctx)
-	if err != nil {
+	if err := l.list(ctx, backup.KeptPrefix, "", func() {}); err != nil {
 		return nil, err
 	}
 	if c.Sort(); c.Cut { // nothing leads on from a base before the first segment
 		first := c.Segments[0].First
 		c.Bases = slices.DeleteFunc(c.Bases, func(b backup.Base) bool { return b.Index+1 < first })
 	}
-	c.Cut = c.Cut || cut
 	return c, nil
-}
-
-// notes lists the last notes of gaps, and those of what retention removed; cut: there are more.
-func (l *lister) notes(ctx context.Context) (cut bool, err error) {
-	c := l.into
-	err = l.list(ctx, backup.GapPrefix, "", func() {
-		more := false
-		c.Gaps, more = last(c.Gaps, mostNotes)
-		cut = cut || more
-	})
-	if err == nil {
-		err = l.list(ctx, backup.KeptPrefix, "", func() {})
-	}
-	return cut, err
 }
 
 // begin returns the number of the first of the bases that are listed with the log after them, and the name behind which that is
@@ -161,8 +144,6 @@ func (w *Window) passes(name string) bool {
 		index, epoch = n.Index, n.Epoch
 	} else if n, err := backup.ParseSegment(name); err == nil {
 		index, epoch = n.End.Index, n.Epoch
-	} else if n, err := backup.ParseGap(name); err == nil {
-		index = n.After
 	} else if n, err := backup.ParseKept(name); err == nil {
 		index = n.Floor
 	}

@@ -61,12 +61,23 @@ func (s *Search) Rivals(ctx context.Context, p *backup.Plan) (rivals []Rival, ag
 	return rivals, again, err
 }
 
-// Compared returns the next plan, and its rivals: a restore replays its line first if there are some.
+// Compared returns the next plan, and its rivals, or a segment that has other entries and comes back to its sums: a restore
+// replays its line first if there are some.
 func (s *Search) Compared(ctx context.Context) (*backup.Plan, []Rival, error) {
 	for {
 		p, err := s.Plan(ctx)
 		if err != nil {
 			return nil, nil, err
+		}
+		twin, again, err := s.Twins(ctx, p)
+		if err != nil {
+			return nil, nil, errors.Join(append(s.found, err)...)
+		}
+		if again {
+			continue
+		}
+		if twin != nil {
+			return p, []Rival{{Segment: twin.Chain[0]}}, nil
 		}
 		rivals, again, err := s.Rivals(ctx, p)
 		if err != nil {

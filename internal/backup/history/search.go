@@ -30,6 +30,7 @@ type Search struct {
 	found  []error
 	hidden []error // of objects that cannot be read here
 	claims map[backup.Hash]claim
+	same   map[compared]bool // segments that have the entries of a plan's
 }
 
 // claim is what a segment says of a state.
@@ -38,6 +39,11 @@ type claim struct {
 	sum uint64 // after it, if has is set
 	has bool
 	end uint64 // the sum after the segment
+}
+
+// compared is a segment that has, where a plan goes from one segment to another, the entries of the plan.
+type compared struct {
+	segment, first, last backup.Hash
 }
 
 // Leave takes damage of an object into the search: no plan has it any more.

@@ -23,7 +23,7 @@ type Proof struct {
 	Unknown int     // bases since Options.After that were not looked at: Options.Known
 	Left    int     // bases that were not compared, since there was no memory for the log before them: Log
 	Apart   int     // bases that were not compared, since the log before them leads to another state
-	Holes   int     // notes of gaps that alone explain why the log before a base is not whole
+	Holes   int     // notes of gaps that alone explain why the log before a base is not whole: no member said so
 }
 
 // UnknownError means that no base of which the cluster knows leads to the newest state, and that the place has others.

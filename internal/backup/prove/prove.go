@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -30,6 +31,10 @@ type Options struct {
 	// Known reports whether a member of the cluster made the base with a hash: no other one is looked at, since a store that
 	// somebody else made is none to open inside a member. Nil: all are.
 	Known func(backup.Hash) bool
+	// Lacks reports whether members said that the backup lacks an entry, as one of a gap. Nil: none did.
+	Lacks func(consensus.Index) bool
+	// Noted returns a note of a gap in which an entry lies that is missing. Nil: the catalog has all notes.
+	Noted func(context.Context, consensus.Index) (*backup.GapName, error)
 	// ObjectBytes bounds the memory in which a manifest or a segment is read; zero: what their forms allow.
 	ObjectBytes int64
 	// Rest is called now and then. It may wait; its error ends the proof.
@@ -218,7 +223,7 @@ func (r *run) compare(bases []backup.Base) error {
 		}
 		own, err := r.restore(&bases[i], backup.Target{Index: bases[i].Index})
 		if err != nil {
-			if err = r.noted(err); err != nil {
+			if err = r.taken(err); err != nil {
 				return err
 			}
 			r.passes = false
@@ -265,23 +270,31 @@ func (r *run) passed(base *backup.Base) {
 	}
 }
 
-// note counts a note of a gap that explains a hole, once.
-func (r *run) note(g backup.GapName) {
-	if !slices.Contains(r.notes, g) {
-		r.notes = append(r.notes, g)
-		r.proof.Holes = len(r.notes)
+// noted returns a note of a gap in which an entry lies.
+func (r *run) noted(index consensus.Index) (*backup.GapName, error) {
+	if r.Noted != nil {
+		return r.Noted(r.ctx, index)
 	}
-}
-
-// removed reports whether the log that is missing is known to be: by the note of a gap, or of what retention removed.
-func (r *run) removed(e *backup.UnreachableError) bool {
-	for _, g := range r.catalog.Gaps {
-		if g.After < e.Breaks && e.Breaks < g.Until {
-			r.note(g)
-			return true
+	for i := range r.catalog.Gaps {
+		if g := &r.catalog.Gaps[i]; g.After < index && index < g.Until {
+			return g, nil
 		}
 	}
-	return r.catalog.Kept != nil && e.Breaks <= r.catalog.Kept.Floor
+	return nil, nil
+}
+
+// removed reports whether the log that is missing is known to be: by the word of members, by the note of a gap, or by that of
+// what retention removed.
+func (r *run) removed(e *backup.UnreachableError) (bool, error) {
+	if r.Lacks != nil && r.Lacks(e.Breaks) {
+		return true, nil
+	}
+	g, err := r.noted(e.Breaks)
+	if g != nil && !slices.Contains(r.notes, *g) {
+		r.notes = append(r.notes, *g)
+		r.proof.Holes = len(r.notes)
+	}
+	return g != nil || r.catalog.Kept != nil && e.Breaks <= r.catalog.Kept.Floor, err
 }
 
 // reach makes r.state that of the log at a base, by a replay from the one before it, or nil if none leads there. short says
@@ -310,10 +323,12 @@ func (r *run) reach(from, to *backup.Base, short bool) (left bool, err error) {
 			r.proof.Apart++
 		}
 	case errors.As(err, &unreachable) && !damaged(err) && Verdict(err): // a gap
-		removed := r.removed(unreachable)
+		removed := false
+		removed, err = r.removed(unreachable)
 		r.told = r.told || removed
-		r.passes, err = r.passes && (r.first || removed), nil
+		r.passes = r.passes && (r.first || removed)
 		switch {
+		case err != nil: // the place was away
 		case !whole || removed:
 		case r.doubted:
 			r.proof.Apart++
@@ -323,7 +338,7 @@ func (r *run) reach(from, to *backup.Base, short bool) (left bool, err error) {
 		r.doubted = false
 	default:
 		r.told = true
-		r.passes, err = false, r.noted(err)
+		r.passes, err = false, r.taken(err)
 	}
 	return short, errors.Join(err, r.drop())
 }
@@ -341,13 +356,13 @@ func (r *run) anew(from *backup.Base, target backup.Target, why error) (left boo
 	}
 	r.doubted = false
 	if damaged(why) {
-		err = r.noted(why)
+		err = r.taken(why)
 	}
 	return true, err
 }
 
-// noted takes an error about an object into the proof, and returns any other one.
-func (r *run) noted(err error) error {
+// taken takes an error about an object into the proof, and returns any other one.
+func (r *run) taken(err error) error {
 	if err == nil || r.ctx.Err() != nil || !Verdict(err) {
 		return err
 	}
@@ -366,7 +381,7 @@ func (r *run) newest() error {
 		if errors.Is(err, replay.ErrUndecided) { // a restore finds out
 			err = nil
 		}
-		if err = errors.Join(r.noted(err), r.drop()); err != nil {
+		if err = errors.Join(r.taken(err), r.drop()); err != nil {
 			return err
 		}
 	}

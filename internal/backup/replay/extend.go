@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/history"
 )
 
 // ErrUndecided means that a state could not be extended, since entries did not have the cluster's sums or do not apply: some
@@ -26,6 +27,12 @@ func (s *State) Extend(ctx context.Context, o Options, c *backup.Catalog, target
 	plan, err := own.Plan(target, func(backup.Hash) bool { return false })
 	if err != nil {
 		return err
+	}
+	look := &history.Search{Store: o.Store, Open: o.Open, Catalog: own, Target: target, ObjectBytes: o.ObjectBytes}
+	if twin, _, err := look.Twins(ctx, plan); err != nil {
+		return err
+	} else if twin != nil {
+		return fmt.Errorf("%w: %v has other entries than %v", ErrUndecided, twin.Chain[0], twin.Of)
 	}
 	plan.Base = s.Plan.Base
 	r := &replaying{Options: &o, ctx: ctx, plan: plan, state: s, progress: Progress{OfBytes: plan.LogBytes()}}

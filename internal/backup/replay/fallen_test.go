@@ -194,3 +194,36 @@ func TestRun_revisionsFall(t *testing.T) {
 	}
 	m.alone("by the entry", backup.Target{Index: want}, want, false, 1)
 }
+
+// Ensure that a member which ships again what another one had shipped minutes before, as at a hand-over while the place hung, has
+// restores refuse the times between the two alone, and that the entries which are named can be had.
+func TestRun_handOver(t *testing.T) {
+	const apart = 150_000
+	m := timed(t, 9)
+	c := m.catalog()
+	var last *backup.Stored // of the second burst: the third one is later
+	for i := range c.Segments {
+		if s := &c.Segments[i]; s.First <= 40 && 40 <= s.End.Index {
+			last = s
+		}
+	}
+	m.shifted(last, apart)
+	begin, end := m.at[last.First].Time, m.at[40].Time
+	for _, at := range []int64{begin - 1, end + apart - minute, end + apart, m.at[45].Time} {
+		target := backup.Target{Time: at}
+		m.alone("beside them", target, m.last(target), true, 0)
+	}
+	for _, at := range []int64{end, end + apart - minute - 1} {
+		_, err := m.sole(backup.Target{Time: at}, true)
+		fall, is := errors.AsType[*backup.TimesError](err)
+		if !is {
+			t.Errorf("%d ms behind: %v", at-end, err)
+			continue
+		}
+		for _, entry := range []consensus.Index{fall.At.Index, fall.Before.Index} {
+			if entry > 0 {
+				m.alone("as told", backup.Target{Index: entry}, entry, true, 0)
+			}
+		}
+	}
+}

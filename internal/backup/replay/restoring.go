@@ -126,16 +126,30 @@ func (r *restoring) blame(plan *backup.Plan, err error) error {
 // errClaims means that a segment claims to lead to a state that the replay of others has, by another way.
 var errClaims = errors.New("it claims to lead to a state to which other entries lead")
 
-// next returns the next plan. Where only one history may be restored, and segments at the place do not agree about the state
-// with which the plan ends, the plan's line is replayed first, to where those end: names and sums of segments are claims.
+// next returns the next plan. Segments that lead where its own do have the same entries (contest). Where only one history may
+// be restored, and segments at the place do not agree about the state with which the plan ends, the plan's line is replayed
+// first, to where those end: names and sums of segments are claims.
 func (r *restoring) next() (*backup.Plan, error) {
 	for {
 		plan, err := r.look.Plan(r.ctx)
 		if err != nil && r.undecided != nil && r.ctx.Err() == nil {
 			return nil, r.failed(r.undecided)
 		}
-		if err != nil || !r.OneHistory {
-			return plan, err
+		if err != nil {
+			return nil, err
+		}
+		twin, again, err := r.look.Twins(r.ctx, plan)
+		if err == nil && twin != nil {
+			err = r.contest(plan, twin)
+		}
+		if err != nil {
+			return nil, r.failed(err)
+		}
+		if twin != nil || again {
+			continue
+		}
+		if !r.OneHistory {
+			return plan, nil
 		}
 		rivals, again, err := r.look.Rivals(r.ctx, plan)
 		if err == nil && !again && len(rivals) == 0 {
@@ -151,6 +165,48 @@ func (r *restoring) next() (*backup.Plan, error) {
 			return nil, r.failed(err)
 		}
 	}
+}
+
+// contest finds out by replays whether a plan's segments or a twin of them have entries that are not the cluster's, and leaves
+// those out of the search. If both apply the error has a TwinsError.
+func (r *restoring) contest(plan *backup.Plan, twin *history.Twin) error {
+	if err := r.drop(); err != nil {
+		return err
+	}
+	r.copies.wanted = true
+	before := plan.Further(twin.After)
+	other := *before
+	other.Target, other.Segments = backup.Target{Index: twin.Until}, nil
+	for _, s := range twin.Chain {
+		other.Segments = append(other.Segments, *s)
+	}
+	if applies, err := r.applies(before, &other); !applies || err != nil {
+		return err
+	}
+	if applies, err := r.applies(plan.Further(twin.Until), nil); !applies || err != nil {
+		return err
+	}
+	two := &TwinsError{twin.Of.String(), twin.Chain[0].String(), twin.Differ, twin.Until}
+	return &fetch.DamageError{Name: two.Name, Err: two}
+}
+
+// applies reports whether a plan can be followed, and then the segments of another one from its state, if that is not nil. If
+// not, what is to be blamed is left out of the search.
+func (r *restoring) applies(plan, then *backup.Plan) (applies bool, err error) {
+	state, err := run(r.ctx, r.copies, plan, nil)
+	if err == nil && then != nil {
+		plan = then
+		err = (&replaying{Options: r.Options, ctx: r.ctx, plan: then, state: state}).log()
+	}
+	if state != nil {
+		if ended := state.Close(); ended != nil {
+			return false, errors.Join(err, ended)
+		}
+	}
+	if err != nil {
+		return false, r.blame(plan, err)
+	}
+	return true, nil
 }
 
 // How far behind its rivals a line is replayed at most where these do not tell which one is right: in entries, and in bytes of

@@ -90,8 +90,8 @@ func (s *Survey) Result() (*prove.Proof, error) { return s.proof, s.err }
 func (s *Survey) Listed() *backup.Catalog { return s.list.catalog }
 
 // ErrCut is why a backup could not be proven of which a part was not looked at. Nothing that was found wrong is a verdict then.
-var ErrCut = errors.New("the place has more segments after the bases, or notes of gaps, than a member lists: the next base " +
-	"makes them fewer, and `quorate backup verify` lists all")
+var ErrCut = errors.New("the place has more segments after the bases than a member lists: the next base makes them " +
+	"fewer, and `quorate backup verify` lists all")
 
 // look lists the end of the history.
 func (s *Survey) look(ctx context.Context) (err error) {
@@ -286,7 +286,10 @@ func (s *Survey) prove(ctx context.Context, c *backup.Catalog) (*prove.Proof, er
 }
 
 func (s *Survey) options(o prove.Options, after backup.Hash) prove.Options {
-	o.Store, o.After, o.Known, o.ObjectBytes = s.Store, after, s.Op.Known, s.ObjectBytes
+	o.Noted = func(ctx context.Context, index consensus.Index) (*backup.GapName, error) {
+		return fetch.Noted(ctx, s.Store, s.Cluster, index)
+	}
+	o.Store, o.After, o.Known, o.Lacks, o.ObjectBytes = s.Store, after, s.Op.Known, s.Op.Lacks, s.ObjectBytes
 	return o
 }
 

@@ -258,3 +258,60 @@ func TestSurvey_madeSince(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a hole in the log which the note of a gap explains is silent only if members reported that gap, however many others
+// they reported: somebody who may delete may have removed the log, and put the note.
+func TestSurvey_forgedGap(t *testing.T) {
+	w := newWorld(t)
+	c := w.catalog()
+	n := len(c.Bases)
+	var hole backup.Stored
+	for _, s := range c.Segments {
+		if s.End.Index == c.Bases[n-1].Index-3 {
+			hole = s
+		}
+	}
+	w.place.Remove(hole.String())
+	note := backup.Gap{Cluster: backup.Hex(backuptest.Cluster), After: hole.First - 1, Until: hole.End.Index + 1, Time: backuptest.Begun}
+	name, content := note.Encode()
+	w.put(name.String(), string(content))
+	before := kv.BackupGap{After: 1, Until: 3, Time: backuptest.Begun}
+	same := kv.BackupGap{After: uint64(note.After), Until: uint64(note.Until), Time: note.Time}
+	w.row.Progress.Gaps = 2
+	for _, row := range []struct {
+		reported []kv.BackupGap
+		holes    int
+	}{{nil, 1}, {[]kv.BackupGap{before, before}, 1}, {[]kv.BackupGap{same, before}, 0}} {
+		w.row.KnownGaps = row.reported
+		p, err := w.look(func() {})
+		if err != nil || len(p.Damaged) > 0 || p.Holes != row.holes || p.Base != c.Bases[n-1] {
+			t.Errorf("%v were reported: got %+v, %v", row.reported, p, err)
+		}
+	}
+}
+
+// Ensure that notes of gaps which somebody made up, however many, hide neither log that is gone nor that the end is.
+func TestSurvey_manyNotes(t *testing.T) {
+	w := newWorld(t)
+	c := w.catalog()
+	n := len(c.Bases)
+	for i := range 1100 {
+		g := backup.GapName{Cluster: backuptest.Cluster, After: 1, Until: 2, Time: int64(i)}
+		w.put(g.String(), "")
+	}
+	for _, s := range c.Segments {
+		if s.End.Index == c.Bases[n-1].Index-3 {
+			w.place.Remove(s.String())
+		}
+	}
+	for range 2 {
+		p, err := w.look(func() {})
+		if lost := (*prove.LostError)(nil); err != nil || len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &lost) || p.Left > 0 {
+			t.Errorf("got %+v, %v", p, err)
+		}
+	}
+	w.place.Remove(c.Bases[n-1].String())
+	if p, err := w.look(func() {}); err == nil || !prove.Verdict(err) {
+		t.Errorf("nothing leads to the end: got %+v, %v", p, err)
+	}
+}

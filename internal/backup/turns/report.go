@@ -29,7 +29,7 @@ func (m *Machine) reportIfDue() {
 	if p.Restorable != m.said.Restorable {
 		every = min(every, 10*time.Duration(m.row.Policy.SealMillis)*time.Millisecond)
 	}
-	news := p.Base != m.said.Base || p.Gaps != m.said.Gaps ||
+	news := p.Base != m.said.Base || p.Gaps != m.said.Gaps || p.Gap != m.said.Gap ||
 		p.Retention != m.said.Retention || (trouble != "") != m.troubled ||
 		p.Restorable.Index > 0 && m.said.Restorable.Index == 0
 	if news {

@@ -69,4 +69,48 @@ func TestDecodeBackupRow_known(t *testing.T) {
 	if _, ok := kv.DecodeBackupRow(row.Append(nil)); ok {
 		t.Error("one more is read")
 	}
+	row = kv.BackupRow{Generation: 1, KnownGaps: make([]kv.BackupGap, kv.MaxBackupKnown)}
+	if got, ok := kv.DecodeBackupRow(row.Append(nil)); !ok || len(got.KnownGaps) != kv.MaxBackupKnown {
+		t.Error(ok, got)
+	}
+	row.KnownGaps = append(row.KnownGaps, kv.BackupGap{})
+	if _, ok := kv.DecodeBackupRow(row.Append(nil)); ok {
+		t.Error("one more gap is read")
+	}
+}
+
+// Ensure that the row knows the last gaps that members reported, each once, that other reports take none away, that the list
+// outlives a restart, and that another place begins with none.
+func TestMachine_Apply_backupKnownGaps(t *testing.T) {
+	b := newBackupBench(t)
+	b.do(backupPolicy(0, "file:///b", true))
+	b.do(backupTurn(1, 2))
+	gap := func(n int) kv.BackupGap {
+		return kv.BackupGap{After: uint64(10 * n), Until: uint64(10*n + 5), Time: int64(n)}
+	}
+	var want []kv.BackupGap
+	for n := 1; n <= kv.MaxBackupKnown+3; n++ {
+		for _, said := range []kv.BackupGap{gap(n), {}, gap(n)} {
+			if res := b.do(backupReport(2, 2, kv.BackupProgress{At: 1, Gaps: uint64(n), Gap: said})); res.Err != nil {
+				t.Fatal(res.Err)
+			}
+		}
+		want = append(want, gap(n))
+	}
+	b.do(backupTurn(2, 3))
+	b.do(backupReport(3, 3, kv.BackupProgress{At: 2}))
+	b.flush()
+	b.open()
+	got := b.m.Backup()
+	if diff := cmp.Diff(want[3:], got.KnownGaps); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	for index, lacks := range map[uint64]bool{40: false, 41: true, 44: true, 45: false, 31: false} {
+		if got.Lacks(index) != lacks {
+			t.Errorf("entry %d: lacks %v", index, !lacks)
+		}
+	}
+	if b.do(backupPolicy(1, "file:///c", true)); b.m.Backup().KnownGaps != nil {
+		t.Errorf("another place: %+v", b.m.Backup())
+	}
 }

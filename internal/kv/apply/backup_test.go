@@ -113,7 +113,8 @@ func TestMachine_Apply_backup(t *testing.T) {
 		b.want(step.name, b.do(step.cmd), kv.Result{Err: step.want, Revision: 1})
 	}
 	want := kv.BackupRow{Generation: 1, Policy: backupPolicy(0, "file:///b", true).Backup.Policy, Turn: 3, Member: 3, Reports: 2,
-		TurnGaps: 1, Progress: sealed, Proofs: kv.BackupProofs{Number: 1}}
+		TurnGaps: 1, Progress: sealed, Proofs: kv.BackupProofs{Number: 1},
+		KnownGaps: []kv.BackupGap{sealed.Gap}}
 	want.Progress.At, want.Progress.Gaps = 6000, 3
 	want.Progress.Retention.Why = "" // the member whose turn it is finds nothing
 	if diff := cmp.Diff(want, *b.m.Backup()); diff != "" {

@@ -194,7 +194,7 @@ func TestProver_Run_cut(t *testing.T) {
 		f.names = append(f.names, s.String())
 	}
 	m.o.Open = func(string) (objects.Store, func(), error) { return f, func() {}, nil }
-	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "more segments after the bases, or notes") {
+	if got := m.try(); got.Failed || got.Proven || !strings.Contains(got.Why, "more segments after the bases than a member lists") {
 		t.Errorf("got %+v", got)
 	}
 }
