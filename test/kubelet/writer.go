@@ -133,6 +133,15 @@ func (w *writer) giveUp(kept map[string]int64) {
 	w.acked = maps.Clone(kept)
 }
 
+// giveUpThese gives up writes while others may be acknowledged: the scenario goes back to a state without them.
+func (w *writer) giveUpThese(gone map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := len(w.acked)
+	maps.DeleteFunc(w.acked, func(key string, _ int64) bool { return gone[key] > 0 })
+	w.given += before - len(w.acked)
+}
+
 // giveUpAfter gives up the acknowledged writes of later revisions, and returns how many these are. Nothing can be acknowledged
 // meanwhile.
 func (w *writer) giveUpAfter(revision int64) int {
