@@ -98,7 +98,7 @@ func (c *cluster) create(ctx context.Context, class string) error {
 		return err
 	}
 	var err error
-	c.writer, err = startWriter(c.access)
+	c.writer, err = startWriter(c.access, writePath)
 	return err
 }
 

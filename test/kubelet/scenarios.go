@@ -45,6 +45,7 @@ func scenarios(away time.Duration) []scenario {
 		{"restore into a release", chart{tls: true, users: true}, claims.Local, chartRestore},
 		{"restore a past state into a release, and go back", chart{tls: true, users: true}, claims.Local, chartRestorePast},
 		{"prove a backup in a pod", chart{users: true}, claims.Local, chartProve},
+		{"change root's password", chart{users: true}, claims.Local, chartPassword},
 		{"rotate certificates, then their authority", chart{tls: true}, claims.Local, chartRotate},
 		{"kubectl quorate", chart{users: true}, claims.Local, kubectlQuorate},
 		{"back up, lose the shipping member's node, restore to another release", chart{users: true}, claims.Local, chartBackup},
