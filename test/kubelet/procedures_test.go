@@ -12,7 +12,7 @@ func TestProcedures(t *testing.T) {
 	c := &cluster{ground: &ground{docs: "../../docs", charts: "charts"}, namespace: "here", class: "network", subject: chart{}}
 	for _, p := range []procedure{c.growth(), c.recovery(""), c.restoration(""), c.stopping(), c.pastRestoration("place", "time", "next"),
 		c.looking(), c.wayBack([]string{"v0", "v1", "v2"}, "place"), c.proving("place", "time"),
-		c.rotation()} {
+		c.rotation(), c.drawing(), c.replacing()} {
 		all, err := c.script(p)
 		if err != nil {
 			t.Errorf("%s: %v", p.heading, err)

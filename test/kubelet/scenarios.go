@@ -46,6 +46,8 @@ func scenarios(away time.Duration) []scenario {
 		{"restore a past state into a release, and go back", chart{tls: true, users: true}, claims.Local, chartRestorePast},
 		{"prove a backup in a pod", chart{users: true}, claims.Local, chartProve},
 		{"change root's password", chart{users: true}, claims.Local, chartPassword},
+		{"encrypt the disks, replace their keys, lose a pod and a disk", encryptedChart{chart{users: true}}, claims.Local,
+			chartDisks},
 		{"rotate certificates, then their authority", chart{tls: true}, claims.Local, chartRotate},
 		{"kubectl quorate", chart{users: true}, claims.Local, kubectlQuorate},
 		{"back up, lose the shipping member's node, restore to another release", chart{users: true}, claims.Local, chartBackup},
