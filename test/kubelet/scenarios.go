@@ -43,7 +43,7 @@ func scenarios(away time.Duration) []scenario {
 		{"grow the disks", release, claims.Local, chartGrow},
 		{"lose two of three nodes for ever, and recover", chart{tls: true, users: true}, claims.Local, chartLoseQuorum},
 		{"restore into a release", chart{tls: true, users: true}, claims.Local, chartRestore},
-		{"restore a past state into a release, and go back", chart{tls: true, users: true}, claims.Local, chartRestorePast},
+		{"a continuous backup into a release, and the way back", chart{tls: true, users: true}, claims.Local, chartRestorePast},
 		{"prove a backup in a pod", chart{users: true}, claims.Local, chartProve},
 		{"change root's password", chart{users: true}, claims.Local, chartPassword},
 		{"encrypt the disks, replace their keys, lose a pod and a disk", encryptedChart{chart{users: true}}, claims.Local,
