@@ -32,8 +32,8 @@ var foreignFlags = []string{
 	"oldpackage",                                                              // rpm
 	"etcd-prefix", "etcd-compaction-interval", "etcd-servers", "upload-certs", // kube-apiserver, kubeadm
 	"from-literal", "all-namespaces", "print-value-only", // kubectl, etcdctl get
-	"oldpackage",                                                                            // rpm
-	"create-namespace", "no-hooks", "reuse-values", "field-selector", "replicas", "cascade", // helm, kubectl
+	"oldpackage",                                                                                                                      // rpm
+	"create-namespace", "no-hooks", "reuse-values", "field-selector", "replicas", "cascade", "patch-file", "interactive", "from-file", // helm, kubectl
 	"reset-then-reuse-values",                                      // helm
 	"server-side", "force-conflicts", "as", "type", "grace-period", // kubectl
 }

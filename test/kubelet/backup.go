@@ -230,7 +230,7 @@ func (c *cluster) pastCluster(name string) *cluster {
 // hasState fails unless a restored cluster has just those of the acknowledged writes that belong to its state, and takes
 // writes, which are not in the first one.
 func (c *cluster) hasState(ctx context.Context, past *cluster, belongs func(key string, revision int64) bool) error {
-	pairs, err := past.access.written(ctx)
+	pairs, err := past.access.written(ctx, writePath)
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,8 @@ type cluster struct {
 	wanted    wanted   // of an operated one
 	values    []string // further ones of a chart
 
+	valuesFile string // of a chart: a file of further ones, which has the flags of members; empty: there is none
+
 	rootSecret  string              // of the password of root; empty: there are no users
 	authorities [2]*plane.Authority // of a chart's certificates
 }
@@ -98,7 +100,7 @@ func (c *cluster) create(ctx context.Context, class string) error {
 		return err
 	}
 	var err error
-	c.writer, err = startWriter(c.access)
+	c.writer, err = startWriter(c.access, writePath)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,27 +21,38 @@ import (
 
 // A procedure is a section of docs/kubernetes-chart.md about releases, whose commands are typed as they stand there.
 type procedure struct {
-	heading string
+	heading string   // with its marks
 	first   string   // what is typed before
+	only    []string // if there are some, blocks without any of these words are left out
 	leaves  []string // blocks that have one of these words are left out
 	names   []string // pairs: what the page names, and what it is here
 	values  []string // lines of values.yaml
 }
 
+// takes tells whether a block is typed.
+func (p procedure) takes(block string) bool {
+	has := func(words string) bool { return strings.Contains(block, words) }
+	return (len(p.only) == 0 || slices.ContainsFunc(p.only, has)) && !slices.ContainsFunc(p.leaves, has)
+}
+
 // script is what a procedure types, with the names that are here.
 func (c *cluster) script(p procedure) ([]string, error) {
-	all, err := c.blocks("kubernetes-chart.md", "### "+p.heading)
+	all, err := c.blocks("kubernetes-chart.md", p.heading)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(block string) bool {
-		return slices.ContainsFunc(p.leaves, func(words string) bool { return strings.Contains(block, words) })
-	})
+	all = slices.DeleteFunc(all, func(block string) bool { return !p.takes(block) })
 	if len(all) == 0 {
-		return nil, fmt.Errorf("the section %q has no commands", p.heading)
+		return nil, fmt.Errorf("the section %q has no such commands", p.heading)
 	}
-	return replaced(all, append(slices.Clone(p.names), "-n prod", "-n "+c.namespace, "instance=db,", "instance="+chartName+",",
-		"db-quorate", chartName)...)
+	names, whole := slices.Clone(p.names), strings.Join(all, "")
+	for pair := range slices.Chunk([]string{"-n prod", "-n " + c.namespace, "instance=db,", "instance=" + chartName + ",",
+		"db-quorate", chartName}, 2) { // of many sections, and not of all
+		if strings.Contains(whole, pair[0]) {
+			names = append(names, pair...)
+		}
+	}
+	return replaced(all, names...)
 }
 
 // follow types the blocks of a procedure, and returns what was said.
@@ -69,7 +81,7 @@ func (c *cluster) follow(ctx context.Context, p procedure) (string, error) {
 		c.note(said)
 		whole += said
 		if err != nil {
-			return whole, fmt.Errorf("%s: %w", p.heading, err)
+			return whole, fmt.Errorf("%s: %w", strings.TrimLeft(p.heading, "# "), err)
 		}
 	}
 	return whole, nil
@@ -83,7 +95,7 @@ func (c *cluster) fileValues(size string, more ...string) []string {
 
 // growth is what is typed to grow the disks of a release of five members.
 func (c *cluster) growth() procedure {
-	return procedure{heading: "Grow the disks",
+	return procedure{heading: "### Grow the disks",
 		names: []string{"for n in 0 1 2;", "for n in 0 1 2 3 4;", "40Gi", "2Gi", "upgrade db ", "upgrade " + chartName + " ",
 			"deploy/charts", c.charts},
 		values: c.fileValues("2Gi", "replicaCount: 5", "auth: {rbac: {create: false}}")}
@@ -130,7 +142,7 @@ func chartGrow(ctx context.Context, c *cluster) error {
 
 // recovery is what is typed to recover member 1 of a release, after what is typed first.
 func (c *cluster) recovery(first string) procedure {
-	return procedure{heading: "A majority of a release is gone for ever", first: first,
+	return procedure{heading: "### A majority of a release is gone for ever", first: first,
 		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
 			".prod.svc", "." + c.namespace + ".svc", "registry.example.com/quorate:v1.1.0", "quorate:now",
 			"db-quorate-peer-tls", certificateSecret, "/tls/tls.crt", "/tls/cert.pem", "/tls/tls.key", "/tls/key.pem",
@@ -222,9 +234,11 @@ func (c *cluster) sameLength(ctx context.Context) error {
 	})
 }
 
+const restoreHeading = "### Restore into a release"
+
 // restoration is what is typed to restore a saved file into a release, after what is typed first.
 func (c *cluster) restoration(first string) procedure {
-	return procedure{heading: "Restore into a release", first: first,
+	return procedure{heading: restoreHeading, first: first,
 		leaves: []string{"s3://", "initialClusterState"},
 		names: []string{"-n prod db ", "-n " + c.namespace + " " + chartName + " ",
 			"instance: db,", "instance: " + chartName + ",",
@@ -261,16 +275,31 @@ func chartRestore(ctx context.Context, c *cluster) error {
 	if err := errors.Join(c.ready(ctx), c.voters(ctx, replicas)); err != nil {
 		return fmt.Errorf("%w; the commands said: %s", err, said)
 	}
+	gone := c.writer.keys()
+	maps.DeleteFunc(gone, func(key string, _ int64) bool { return kept[key] > 0 })
+	if err := c.wentBack(ctx, kept, gone); err != nil {
+		return err
+	}
+	c.writer.giveUp(kept)
+	c.writer.resume()
+	return nil
+}
+
+// wentBack fails unless the cluster has all writes of a state, and none of those that are gone.
+func (c *cluster) wentBack(ctx context.Context, kept, gone map[string]int64) error {
 	present, err := c.writer.present(ctx)
 	if err != nil {
 		return err
 	}
-	for key := range c.writer.keys() {
-		if _, before := kept[key]; !before && present[key] {
-			return fmt.Errorf("%s was written after the file was saved, and is there", key)
+	more := 0
+	for key := range gone {
+		if _, there := present[key]; there {
+			more++
 		}
 	}
-	c.writer.giveUp(kept)
-	c.writer.resume()
+	if missing := lost(kept, present); missing > 0 || more > 0 {
+		return fmt.Errorf("of the %d writes of this state %d are missing, and %d of the %d later ones are there", len(kept),
+			missing, more, len(gone))
+	}
 	return nil
 }

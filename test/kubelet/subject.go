@@ -95,9 +95,14 @@ func (s chart) install(ctx context.Context, c *cluster, class string) error {
 
 // chartValues are the arguments of an installation or an upgrade, with more values.
 func (c *cluster) chartValues(class string, more ...string) []string {
+	memory := cmp.Or(c.wanted.memory, "192MiB")
 	all := []string{c.set(), c.charts + "/" + chartName, "-n", c.namespace, "--wait", "--timeout", "3m",
-		"--set", "image.tag=now,persistence.size=1Gi,extraFlags={--memory=" + cmp.Or(c.wanted.memory, "192MiB") + "}",
-		"--set", "persistence.storageClass=" + class}
+		"--set", "image.tag=now,persistence.size=1Gi", "--set", "persistence.storageClass=" + class}
+	if c.valuesFile != "" {
+		all = append(all, "-f", c.valuesFile, "--set", "memory="+memory)
+	} else {
+		all = append(all, "--set", "extraFlags={--memory="+memory+"}")
+	}
 	for _, value := range append(slices.Clone(c.values), more...) {
 		all = append(all, "--set", value)
 	}

@@ -21,12 +21,14 @@ const (
 
 // A writer puts keys, each once, and remembers which puts were acknowledged.
 type writer struct {
-	access    access
+	path      string
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
 	gate      sync.RWMutex // each put holds it to read
 	held      bool         // of the scenario's goroutine
 	mu        sync.Mutex
+	access    access
+	logins    int              // how often clients got another access
 	acked     map[string]int64 // with the revision of the put
 	given     int              // of the acknowledged ones that were given up
 	failed    int
@@ -41,27 +43,29 @@ type tally struct {
 	pause               time.Duration
 }
 
-func startWriter(a access) (*writer, error) {
+// startWriter lets clients put keys below a path.
+func startWriter(a access, path string) (*writer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &writer{access: a, cancel: cancel, acked: map[string]int64{}, last: time.Now()}
+	w := &writer{path: path, access: a, cancel: cancel, acked: map[string]int64{}, last: time.Now()}
 	for i := range writers {
 		client, err := a.connect()
 		if err != nil {
 			return nil, err
 		}
-		w.work.Go(func() {
-			defer client.Close()
-			w.put(ctx, client, i)
-		})
+		w.work.Go(func() { w.put(ctx, client, i) })
 	}
 	return w, nil
 }
 
+// put puts keys with a client, and closes it.
 func (w *writer) put(ctx context.Context, client *clientv3.Client, number int) {
+	defer func() { client.Close() }()
 	ticker := time.NewTicker(putEvery)
 	defer ticker.Stop()
+	logins := 0
 	for i := 0; ctx.Err() == nil; i++ {
-		key := fmt.Sprintf("%s%d/%08d", writePath, number, i)
+		key := fmt.Sprintf("%s%d/%08d", w.path, number, i)
+		client, logins = w.newestClient(client, logins)
 		w.gate.RLock()
 		call, cancel := context.WithTimeout(context.Background(), putTime)
 		done, err := client.Put(call, key, key)
@@ -73,6 +77,31 @@ func (w *writer) put(ctx context.Context, client *clientv3.Client, number int) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// login gives all clients another access, before their next write.
+func (w *writer) login(a access) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.access = a
+	w.logins++
+}
+
+// newestClient replaces a client if it is not of the newest access. One that cannot log in stays the former one, whose writes
+// tell.
+func (w *writer) newestClient(client *clientv3.Client, logins int) (*clientv3.Client, int) {
+	w.mu.Lock()
+	a, now := w.access, w.logins
+	w.mu.Unlock()
+	if now == logins {
+		return client, logins
+	}
+	next, err := a.connect()
+	if err != nil {
+		return client, logins
+	}
+	client.Close()
+	return next, now
 }
 
 func (w *writer) note(key string, done *clientv3.PutResponse, err error) {
@@ -133,6 +162,15 @@ func (w *writer) giveUp(kept map[string]int64) {
 	w.acked = maps.Clone(kept)
 }
 
+// giveUpThese gives up writes while others may be acknowledged: the scenario goes back to a state without them.
+func (w *writer) giveUpThese(gone map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := len(w.acked)
+	maps.DeleteFunc(w.acked, func(key string, _ int64) bool { return gone[key] > 0 })
+	w.given += before - len(w.acked)
+}
+
 // giveUpAfter gives up the acknowledged writes of later revisions, and returns how many these are. Nothing can be acknowledged
 // meanwhile.
 func (w *writer) giveUpAfter(revision int64) int {
@@ -171,7 +209,10 @@ func lost(acked map[string]int64, present map[string]bool) (count int) {
 
 // present are the keys that the cluster has, with the value that they got.
 func (w *writer) present(ctx context.Context) (map[string]bool, error) {
-	pairs, err := w.access.written(ctx)
+	w.mu.Lock()
+	a := w.access
+	w.mu.Unlock()
+	pairs, err := a.written(ctx, w.path)
 	all := map[string]bool{}
 	for _, pair := range pairs {
 		all[string(pair.Key)] = string(pair.Value) == string(pair.Key)
@@ -179,8 +220,8 @@ func (w *writer) present(ctx context.Context) (map[string]bool, error) {
 	return all, err
 }
 
-// written is all that a cluster has of what writers put.
-func (a access) written(ctx context.Context) (pairs []*mvccpb.KeyValue, err error) {
+// written is all that a cluster has of what writers put below a path.
+func (a access) written(ctx context.Context, path string) (pairs []*mvccpb.KeyValue, err error) {
 	client, err := a.connect()
 	if err != nil {
 		return nil, err
@@ -189,7 +230,7 @@ func (a access) written(ctx context.Context) (pairs []*mvccpb.KeyValue, err erro
 	err = until(ctx, time.Minute, "the store can be read", func() error {
 		call, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		response, err := client.Get(call, writePath, clientv3.WithPrefix())
+		response, err := client.Get(call, path, clientv3.WithPrefix())
 		if err == nil {
 			pairs = response.Kvs
 		}

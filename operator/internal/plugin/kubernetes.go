@@ -16,6 +16,7 @@ type Options struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 	tlsSecret  string
+	member     string // of a pod; empty: all
 	userSecret string
 }
 

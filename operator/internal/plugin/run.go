@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -94,6 +95,7 @@ func newRoot(ctx context.Context, o *Options, s command.Streams, connect Connect
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file of the configuration of kubectl (or KUBECONFIG)")
 	clientcmd.BindOverrideFlags(&o.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
 	flags.StringVar(&o.tlsSecret, "tls-secret", "", "Secret with ca.crt, tls.crt and tls.key, instead of those of the pods")
+	flags.StringVar(&o.member, "member", "", "pod of the only member to ask, for commands about one member, such as key rotate")
 	flags.StringVar(&o.userSecret, "user-secret", "", "Secret with username (absent: root) and password")
 	return root
 }
@@ -126,6 +128,9 @@ func run(ctx context.Context, o *Options, name string, words []string, s command
 	}
 	c, err := k.find(ctx, name)
 	if err != nil {
+		return 0, err
+	}
+	if err := c.choose(o.member, words); err != nil {
 		return 0, err
 	}
 	road, err := k.road(ctx, c, o)
@@ -188,6 +193,29 @@ func ofOneMember(words []string) bool {
 		words = words[1:]
 	}
 	return len(words) > 1 && words[0] == "snapshot" && words[1] == "save"
+}
+
+// eachHas are commands about what each member has for itself: which one is meant must be said.
+var eachHas = []string{"key"}
+
+// choose leaves the pod of a name, if one is given.
+func (c *cluster) choose(member string, words []string) error {
+	var names []string
+	for _, p := range c.pods {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	switch at := slices.IndexFunc(c.pods, func(p *pod) bool { return p.name == member }); {
+	case at >= 0:
+		c.pods = c.pods[at : at+1]
+	case member != "":
+		return command.Unreachable(fmt.Errorf("no pod %s of %s runs; these do: %s", member, c.name, strings.Join(names, ", ")))
+	case len(c.pods) > 1 && slices.Contains(eachHas, words[0]):
+		line := strings.Join(words[:min(2, len(words))], " ")
+		return command.Usagef("%s is about one member, and %s has %d: kubectl quorate -n %s --member %s %[2]s %[1]s", line,
+			c.name, len(names), c.namespace, names[0])
+	}
+	return nil
 }
 
 func asksHelp(words []string) bool {

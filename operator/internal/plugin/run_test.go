@@ -56,6 +56,31 @@ func TestRun_snapshot(t *testing.T) {
 	}
 }
 
+// Ensure that one of several members can be named, as commands want it for what each member has for itself.
+func TestRun_member(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"etcd-0", "etcd-1", "etcd-2"} {
+		w.pod("etcd", name, (&fakeMember{name: name}).start(t, nil))
+	}
+	const both = "key status is about one member"
+	for line, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"--member etcd-1 etcd get a":                 {0, "of etcd-1"},
+		"--member etcd-2 etcd get a":                 {0, "of etcd-2"},
+		"--member etcd-2 etcd get a --order=DESCEND": {0, "of etcd-2"},                           // etcdctl's
+		"--member etcd-1 etcd key status":            {command.StatusRefused, "unknown service"}, // it was asked
+		"--member etcd-3 etcd key status":            {command.StatusUnreachable, "no pod etcd-3 of etcd runs; these do: etcd-0, etcd-1, etcd-2"},
+		"etcd key status":                            {command.StatusUsage, both + ", and etcd has 3: kubectl quorate -n db --member etcd-0 etcd key status"},
+		"etcd key rotate --timeout 1m":               {command.StatusUsage, "--member etcd-0 etcd key rotate"},
+	} {
+		if code, said := w.run(t, line); code != want.code || !strings.Contains(said, want.says) {
+			t.Errorf("%s: status %d: %s", line, code, said)
+		}
+	}
+}
+
 // secure gives a pod the flags and the volume of a member with TLS, and of root's password.
 func secure(p *corev1.Pod) {
 	p.Labels[managedByLabel] = operatorName
