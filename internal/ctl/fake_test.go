@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
@@ -75,6 +76,7 @@ func (f *fakeMember) server() *grpc.Server {
 	pb.RegisterClusterServer(server, f)
 	pb.RegisterMaintenanceServer(server, f)
 	pb.RegisterAuthServer(server, f)
+	healthpb.RegisterHealthServer(server, fakeHealth{of: f})
 	return server
 }
 

@@ -105,7 +105,7 @@ func cutOff(m survey.Member, members []survey.Member) string {
 	return fmt.Sprintf("%s answers clients and knows no leader, so it serves neither writes nor linearizable reads; %s "+
 		"leads. If %s was down while others moved, it asks those that it finds where the leader is: wait "+
 		"for half a minute. If it knows no leader then, its log says with `peer unreachable` and `peer "+
-		"refused` which members it does not reach. Mend the network between, or, if they moved (`quorate "+
+		"refused` which members it does not reach. Repair the network between, or, if they moved (`quorate "+
 		"member list --endpoints %s` says where to), stop only %s, tell it with `quorate set-address` "+
 		"where they are, and start it again. Leave the members alone that follow %s",
 		m.Name, leader.Name, m.Name, leader.Endpoint, m.Name, leader.Name)

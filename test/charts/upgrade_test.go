@@ -168,6 +168,8 @@ func TestRefused(t *testing.T) {
 		{"image: {repository: bitnami/etcd}", "image.repository: bitnami/etcd is an image of etcd"},
 		{"podManagementPolicy: OrderedReady", "leave it at Parallel"},
 		{"minReadySeconds: 5", "leave it at 0: an update would delete all pods at once"},
+		{"persistentVolumeClaimRetentionPolicy: {enabled: true, whenScaled: Delete}", "whenScaled: Delete would delete the disks of all"},
+		{"persistentVolumeClaimRetentionPolicy: {enabled: true, whenDeleted: Delete}", "kubectl patch statefulset -n prod db-quorate -p"},
 		{"image: {tag: v1.0.0}", "image.tag: v1.0.0 is of Quorate 1.0, and this chart is for 1.1 and later"},
 		{"image: {tag: '1.0'}", "image.tag: 1.0 is of Quorate 1.0"},
 		{"founders: 5", "they would wait for ever"},
@@ -209,7 +211,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: got %v; want %q", row.values, err, row.says)
 		}
 	}
-	for _, values := range []string{"image: {tag: v1.10.0}", "image: {tag: v1.0.0, digest: 'sha256:ab'}", "image: {tag: v11.0}"} {
+	for _, values := range []string{"image: {tag: v1.10.0}", "image: {tag: v1.0.0, digest: 'sha256:ab'}", "image: {tag: v11.0}",
+		"persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}",
+		"persistentVolumeClaimRetentionPolicy: {enabled: true, allowLoss: true, whenScaled: Delete, whenDeleted: Delete}"} {
 		if _, err := newCluster(t).install("db", helmtest.Values(t, values)); err != nil {
 			t.Errorf("%s: %v", values, err)
 		}

@@ -253,7 +253,7 @@ func says(said, text string) error {
 
 // handScript is what the page says to type, with the names that are here.
 func (g *ground) handScript(loss *quorumLoss, version string) ([]typedBlock, error) {
-	all, err := g.blocks(handPage, handTitle)
+	all, err := blocksOf(g.docs, handPage, handTitle)
 	if err != nil {
 		return nil, err
 	}

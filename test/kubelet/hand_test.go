@@ -42,7 +42,7 @@ func readable(t *testing.T, script string) {
 
 func TestBlocks_absent(t *testing.T) {
 	g := &ground{docs: "../../docs"}
-	if _, err := g.blocks(handPage, "### No such section"); err == nil {
+	if _, err := blocksOf(g.docs, handPage, "### No such section"); err == nil {
 		t.Error("a section that is not there has blocks")
 	}
 	if _, err := replaced([]string{"kubectl get pods kv"}, "kv", "q", "image", "quorate"); err == nil {

@@ -17,39 +17,6 @@ import (
 // blockTime is how long a block of a page may take.
 const blockTime = 5 * time.Minute
 
-// blocks are the fenced blocks of one section of a page of the documents, without the indentation of the list that they are in.
-func (g *ground) blocks(page, heading string) ([]string, error) {
-	if g.docs == "" {
-		return nil, fmt.Errorf("it needs -docs DIR")
-	}
-	text, err := os.ReadFile(filepath.Join(g.docs, page))
-	if err != nil {
-		return nil, err
-	}
-	_, section, found := strings.Cut(string(text), "\n"+heading+"\n")
-	if !found {
-		return nil, fmt.Errorf("%s has no %q", page, heading)
-	}
-	var all []string
-	var block *strings.Builder
-	indent := ""
-	for line := range strings.Lines(section) {
-		bare := strings.TrimLeft(line, " ")
-		switch fence := strings.HasPrefix(bare, "```"); {
-		case fence && block == nil:
-			block, indent = &strings.Builder{}, line[:len(line)-len(bare)]
-		case fence:
-			all = append(all, block.String())
-			block = nil
-		case block != nil:
-			block.WriteString(strings.TrimPrefix(line, indent))
-		case strings.HasPrefix(line, "#"):
-			return all, nil
-		}
-	}
-	return all, nil
-}
-
 // replaced replaces names of a page by those that are here. Each must be there: else the page names something that is replaced
 // by nothing.
 func replaced(blocks []string, pairs ...string) ([]string, error) {

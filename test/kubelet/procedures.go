@@ -37,7 +37,7 @@ func (p procedure) takes(block string) bool {
 
 // script is what a procedure types, with the names that are here.
 func (c *cluster) script(p procedure) ([]string, error) {
-	all, err := c.blocks("kubernetes-chart.md", p.heading)
+	all, err := blocksOf(c.docs, "kubernetes-chart.md", p.heading)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // formerVersions are those of etcd whose directories are taken over. ./run builds them.
@@ -188,12 +190,16 @@ func (c *cluster) deleteSet(ctx context.Context) error {
 // rename runs a pod with a shell on a claim, in which etcd's files get their name again.
 func (c *cluster) rename(ctx context.Context, i int) error {
 	name := "rename-" + fmt.Sprint(i)
+	command, err := renaming(c.docs, "/claim")
+	if err != nil {
+		return err
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
 		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.claimName(i)}}}},
 		Containers: []corev1.Container{{Name: "shell", Image: "busybox",
-			Command:      []string{"/bin/sh", "-ec", "cd /claim/data; mv member member.quorate; mv member.etcd member"},
+			Command:      command,
 			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/claim"}}}},
 	}}
 	pods := c.plane.Client.CoreV1().Pods(c.namespace)
@@ -210,6 +216,31 @@ func (c *cluster) rename(ctx context.Context, i int) error {
 		return err
 	}
 	return pods.Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+// renaming is the command by which docs/kubernetes-chart.md gives etcd's files their name again, in a claim that is at a path.
+func renaming(docs, at string) ([]string, error) {
+	all, err := blocksOf(docs, "kubernetes-chart.md", "## Take over a release of the former chart")
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range all {
+		_, text, found := strings.Cut(block, "<<EOF\n")
+		if !found {
+			continue
+		}
+		var pod corev1.Pod
+		text, _, _ = strings.Cut(text, "\nEOF\n")
+		if err := yaml.Unmarshal([]byte(text), &pod); err != nil {
+			return nil, err
+		}
+		command := pod.Spec.Containers[0].Command
+		for i, word := range command {
+			command[i] = strings.ReplaceAll(word, "/bitnami/etcd", at)
+		}
+		return command, nil
+	}
+	return nil, errors.New("the page makes no pod any more")
 }
 
 // sameIndex waits until all members have applied the same.

@@ -46,7 +46,7 @@ func (g *ground) terminatingScript(loss *quorumLoss, version string) ([]typedBlo
 	if err != nil {
 		return nil, err
 	}
-	all, err := g.blocks(handPage, terminatingTitle)
+	all, err := blocksOf(g.docs, handPage, terminatingTitle)
 	if err != nil {
 		return nil, err
 	}

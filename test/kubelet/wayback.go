@@ -13,14 +13,14 @@ import (
 
 // stopping is what is typed to stop a release and to keep its volumes.
 func (c *cluster) stopping() procedure {
-	return procedure{heading: restoreHeading, only: []string{"kubectl delete statefulset"}}
+	return procedure{heading: restoreHeading, only: []string{"keep()", "kubectl delete statefulset"}}
 }
 
 // pastRestoration is what is typed to restore a time of a continuous backup into a release that is stopped, which then ships to
 // another place.
 func (c *cluster) pastRestoration(place, at, next string) procedure {
 	p := c.restoration("")
-	p.leaves = []string{"kubectl delete statefulset", "db.db", "initialClusterState"}
+	p.leaves = []string{"keep()", "kubectl delete statefulset", "db.db", "initialClusterState"}
 	p.names = append(p.names, "s3://backups/prod", place, "2026-11-30T12:00:00Z", at)
 	p.names = without(p.names, " prod/")
 	p.values = append(p.values, shipsTo(next))

@@ -296,7 +296,9 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 			"dev`, or name its members with --endpoints", strings.Join(refusing, ", ")))
 	}
 	hint := "it may have no leader; see `quorate status`"
-	if len(said) > 0 {
+	if none := c.lockedOut(ctx, heard); none != "" {
+		hint = strings.Join(slices.Concat([]string{none}, said, refusing), "; ")
+	} else if len(said) > 0 {
 		hint = strings.Join(append(said, refusing...), "; ")
 	} else if len(refusing) > 0 {
 		hint = "not running: " + strings.Join(refusing, ", ") + "; see `quorate status`"

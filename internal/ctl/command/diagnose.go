@@ -13,9 +13,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/survey"
@@ -231,3 +234,48 @@ func faultsOf(in *bufio.Reader) string {
 
 // mostFault bounds a fault that a process at an endpoint says, in characters.
 const mostFault = 300
+
+// lockedOut says that a user of the command cannot log in because members know no leader; empty: it is not known that they know
+// none, or the command names no user. All that asks the members is refused then, `quorate status` and the doctor included.
+func (c *Connection) lockedOut(ctx context.Context, endpoints []string) string {
+	if user, _, err := c.identity.login(); user == "" || err != nil {
+		return ""
+	}
+	none := c.leaderless(ctx, endpoints)
+	if len(none) == 0 {
+		return ""
+	}
+	return "without a leader nobody can log in, and " + strings.Join(none, ", ") + " knows none: start members until a " +
+		"majority runs"
+}
+
+// leaderless are those of the endpoints whose members say that they know no leader. It asks without a login, which needs a
+// leader: each client may ask for the health of a member, and require a leader for that.
+func (c *Connection) leaderless(ctx context.Context, endpoints []string) []string {
+	nobody := &Connection{Streams: c.Streams, identity: c.identity, Timeout: c.Timeout}
+	nobody.identity.user, nobody.identity.password = "", ""
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	without := make([]bool, len(endpoints))
+	var all sync.WaitGroup
+	for i, e := range endpoints {
+		all.Go(func() {
+			client, err := nobody.Dial(ctx, []string{e})
+			if err != nil {
+				return
+			}
+			defer client.Close()
+			_, err = healthpb.NewHealthClient(client.ActiveConnection()).Check(clientv3.WithRequireLeader(ctx),
+				&healthpb.HealthCheckRequest{})
+			without[i] = errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader)
+		})
+	}
+	all.Wait()
+	found := slices.Clone(endpoints)
+	for i, is := range slices.Backward(without) {
+		if !is {
+			found = slices.Delete(found, i, i+1)
+		}
+	}
+	return found
+}

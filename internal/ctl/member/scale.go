@@ -86,7 +86,7 @@ func (s *set) refuse() error {
 func (s *set) changes(cluster *quoratepb.Cluster) (spec *quoratepb.ChangeSpec, missing bool, err error) {
 	spec = &quoratepb.ChangeSpec{Kind: "change"}
 	var numbers []int
-	var others []string
+	var others, reached []string
 	for _, m := range cluster.GetMembers() {
 		number, belongs := numberIn(s.name, m.GetName())
 		switch {
@@ -97,6 +97,7 @@ func (s *set) changes(cluster *quoratepb.Cluster) (spec *quoratepb.ChangeSpec, m
 			spec.Remove = append(spec.Remove, m.GetId())
 		}
 		numbers = append(numbers, number)
+		reached = append(reached, m.GetPeerUrls()...)
 	}
 	if len(numbers) == 0 {
 		return nil, false, fmt.Errorf("%w %s-0, %[2]s-1 and so on; there are %s", wording.ErrUnknownMember, s.name,
@@ -112,10 +113,32 @@ func (s *set) changes(cluster *quoratepb.Cluster) (spec *quoratepb.ChangeSpec, m
 		}
 		spec.Add = append(spec.Add, n)
 	}
+	if len(spec.Add) > 0 {
+		if err := s.otherScheme(reached); err != nil {
+			return nil, false, err
+		}
+	}
 	if len(spec.Remove) > 0 && len(spec.Add) > 0 {
 		spec.Add, missing = nil, true
 	}
 	return spec, missing, nil
+}
+
+// otherScheme refuses to add members at URLs of another scheme than all members of the set have: their processes, which are
+// started alike, would be at other URLs than the cluster looks for them.
+func (s *set) otherScheme(reached []string) error {
+	scheme, rest, _ := strings.Cut(s.peerURLs, "://")
+	for _, u := range reached {
+		if has, _, _ := strings.Cut(u, "://"); has == scheme {
+			return nil
+		}
+	}
+	if len(reached) == 0 {
+		return nil
+	}
+	has, _, _ := strings.Cut(reached[0], "://")
+	return fmt.Errorf("--peer-urls %s: the members of %s that are there are reached by %s, and nobody would find others by "+
+		"%s: write %s://%s", s.peerURLs, s.name, has, scheme, has, rest)
 }
 
 func (s *set) numbered(number int) (*quoratepb.Newcomer, error) {

@@ -73,3 +73,19 @@ func TestRun_memberScale_both(t *testing.T) {
 		t.Errorf("got status %d, the plans %q, %q, %q; want %q", got.Status, f.plannedText(), got.Out, got.Err, want)
 	}
 }
+
+// Ensure that no member is added at a URL of another scheme than those of the set have: nobody would find it, and a cluster of one
+// that was just recovered would have voters to come that never come.
+func TestRun_memberScale_scheme(t *testing.T) {
+	f := startCluster(t)
+	f.plan = &quoratepb.PlanResponse{}
+	f.cluster.Members = []*quoratepb.Member{{Id: 0xb1, Name: "db-1", PeerUrls: []string{"http://db-1.db:2380"}}}
+	got := f.run(t, strings.Fields("member scale db --to 2 --yes --peer-urls https://{}.db:2380")...)
+	if want := "write http://{}.db:2380"; got.Status != 1 || f.plannedText() != "" || !strings.Contains(got.Err, want) {
+		t.Errorf("got status %d, the plans %q, %q; want %q", got.Status, f.plannedText(), got.Err, want)
+	}
+	got = f.run(t, strings.Fields("member scale db --to 2 --yes --peer-urls http://{}.db:2380")...)
+	if want := "+db-0@http://db-0.db:2380;"; got.Status != 0 || f.plannedText() != want {
+		t.Errorf("got status %d, the plans %q, %q; want %q", got.Status, f.plannedText(), got.Err, want)
+	}
+}

@@ -76,7 +76,9 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 	slices.SortStableFunc(c.pods, func(a, b *pod) int { return order(b.ready) - order(a.ready) })
 	if len(c.pods) > 0 {
 		if !c.pods[0].ready {
-			c.warnings = append(c.warnings, "no pod of "+name+" is ready: the cluster may have no leader")
+			words := "no pod of " + name + " is ready: the cluster may have no leader; see kubectl -n " + k.Namespace +
+				" get pods,pvc -o wide"
+			c.warnings = append(c.warnings, strings.Join(append([]string{words}, waiting...), "; "))
 		}
 		return c, nil
 	}

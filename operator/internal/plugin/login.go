@@ -75,7 +75,7 @@ func (k *Kubernetes) encryption(ctx context.Context, p *pod, o *Options) (*tls.C
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
 		InsecureSkipVerify: true, // VerifyConnection does it, for all names of the pod
-		VerifyConnection:   func(state tls.ConnectionState) error { return verify(state.PeerCertificates, roots, p.names) }}
+		VerifyConnection:   func(state tls.ConnectionState) error { return verify(state.PeerCertificates, roots, p) }}
 	if certificate == nil || key == nil {
 		return config, nil
 	}
@@ -96,7 +96,7 @@ func (k *Kubernetes) encryption(ctx context.Context, p *pod, o *Options) (*tls.C
 }
 
 // verify wants a chain to a root, and that the certificate is for one of the names of the pod.
-func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) error {
+func verify(chain []*x509.Certificate, roots *x509.CertPool, p *pod) error {
 	if len(chain) == 0 {
 		return errors.New("the pod shows no certificate")
 	}
@@ -107,13 +107,13 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) err
 	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
 		return fmt.Errorf("the pod's certificate is not signed by the authority of its Secret: %w", err)
 	}
-	for _, name := range names {
-		for _, form := range []string{name, name + ".cluster.local"} {
+	for _, name := range p.names {
+		for _, form := range []string{name, name + "." + p.domain} {
 			if chain[0].VerifyHostname(form) == nil {
 				return nil
 			}
 		}
 	}
 	return fmt.Errorf("the pod's certificate is for %s, and for none of %s", strings.Join(chain[0].DNSNames, ", "),
-		strings.Join(names, ", "))
+		strings.Join(p.names, ", "))
 }

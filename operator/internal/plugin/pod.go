@@ -19,6 +19,7 @@ const (
 type pod struct {
 	name           string
 	names          []string // by which clients reach it, the one with the most labels first; the last is its address
+	domain         string   // of the names of Kubernetes' services, as the member writes its own
 	port           int32    // of clients
 	running, ready bool
 	state          string // if it does not run
@@ -75,9 +76,21 @@ func member(p *corev1.Pod) *pod {
 			m.state = waiting.Reason
 		}
 	}
+	m.domain = domainOf(setting(c, "advertise-client-urls"))
 	m.readTLS(p, c)
 	m.readPassword(p, c)
 	return m
+}
+
+// domainOf is the domain of services in a member's own URLs: cluster.local, unless one has another one behind .svc.
+func domainOf(urls string) string {
+	for one := range strings.SplitSeq(urls, ",") {
+		_, behind, found := strings.Cut(one, ".svc.")
+		if domain, _, _ := strings.Cut(behind, ":"); found && domain != "" && !strings.ContainsAny(domain, "/$*") {
+			return domain
+		}
+	}
+	return "cluster.local"
 }
 
 func portOf(c corev1.Container) int32 {

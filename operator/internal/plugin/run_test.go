@@ -185,6 +185,38 @@ func TestRun_autoTLS(t *testing.T) {
 	}
 }
 
+// Ensure that pods which do not run are told where none is ready: nobody can ask the cluster then.
+func TestRun_noneReady(t *testing.T) {
+	w := newWorld(t)
+	w.pod("db", "db-0", (&fakeMember{name: "db-0"}).start(t, nil), func(p *corev1.Pod) { p.Status.Conditions = nil })
+	w.pod("db", "db-1", "", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })
+	if _, said := w.run(t, "db get a"); !strings.Contains(said, "see kubectl -n db get pods,pvc -o wide; db-1 is Pending") {
+		t.Errorf("got %s", said)
+	}
+}
+
+// Ensure that a certificate is taken for the domain of services that the member names, and for that alone.
+func TestRun_otherDomain(t *testing.T) {
+	authority, certificate, key := issue(t, "db-0.db-members.db.svc.example.local")
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := (&fakeMember{name: "db-0"}).start(t, &tls.Config{Certificates: []tls.Certificate{pair}})
+	for domain, want := range map[string]int{"example.local": 0, "cluster.local": command.StatusUnreachable} {
+		w := newWorld(t)
+		w.secret("db-0-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
+		w.pod("db", "db-0", member, secure, func(p *corev1.Pod) {
+			p.Labels[managedByLabel] = "Helm"
+			p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "ETCD_ADVERTISE_CLIENT_URLS",
+				Value: "https://$(POD_NAME).db-members.db.svc." + domain + ":2379"}}
+		})
+		if code, said := w.run(t, "db get a --timeout=2s"); code != want {
+			t.Errorf("%s: status %d, want %d: %s", domain, code, want, said)
+		}
+	}
+}
+
 // Ensure that a certificate for another host is refused.
 func TestRun_otherCertificate(t *testing.T) {
 	w := secured(t, "db-1.db-members.other.svc")

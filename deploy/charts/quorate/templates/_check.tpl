@@ -18,6 +18,12 @@
 {{- if gt (int $v.minReadySeconds) 0 -}}
 {{- $faults = append $faults "minReadySeconds: leave it at 0: an update would delete all pods at once that have not been ready for so long" -}}
 {{- end -}}
+{{- range $when, $what := dict "whenScaled" "where the pods are scaled to 0, as a recovery does" "whenDeleted" "with the StatefulSet, which a restore and a takeover delete" -}}
+{{- $policy := $v.persistentVolumeClaimRetentionPolicy -}}
+{{- if and $policy.enabled (eq (index $policy $when) "Delete") (not $policy.allowLoss) -}}
+{{- $faults = append $faults (printf "persistentVolumeClaimRetentionPolicy.%s: Delete would delete the disks of all members %s: write Retain, or, where nobody needs the data, also allowLoss: true. A StatefulSet that has it keeps its claims after: kubectl patch statefulset -n %s %s -p '{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenScaled\":\"Retain\",\"whenDeleted\":\"Retain\"}}}'" $when $what $.Release.Namespace (include "quorate.fullname" $)) -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Release.IsInstall (gt (int (include "quorate.founders" .)) $count) (not (kindIs "invalid" $v.founders)) -}}
 {{- $faults = append $faults (printf "founders: %v members are to found the cluster, and there are to be %d: they would wait for ever" $v.founders $count) -}}
 {{- end -}}
