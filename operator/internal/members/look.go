@@ -44,7 +44,10 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	v := &View{}
 	described, answered, err := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Cluster, error) {
 		answer, err := quoratepb.NewMembershipClient(conn).Describe(ctx, &quoratepb.DescribeRequest{})
-		return answer.GetCluster(), err
+		if err != nil {
+			return nil, err
+		}
+		return believable(answer.GetCluster())
 	})
 	v.Err = err
 	var best int
@@ -55,38 +58,33 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	}
 	conn := g.conns[best]
 	g.first = best
-	asking, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	asking, done := g.asking(ctx)
+	defer done()
 	asking, err = g.login.with(asking, conn)
 	if err != nil {
 		v.Err = err
 		return v
 	}
 	jobs, err := quoratepb.NewMembershipClient(conn).ListJobs(asking, &quoratepb.ListJobsRequest{})
-	if err != nil {
-		v.Err = fmt.Errorf("the jobs of the cluster: %w", err)
-		return v
+	if err == nil {
+		v.Jobs, err = unended(jobs.GetJobs())
 	}
-	for _, job := range jobs.GetJobs() {
-		switch job.GetState() {
-		case "done", "failed", "cancelled":
-		default: // also a state that this build does not know
-			v.Jobs = append(v.Jobs, job)
-		}
+	if err != nil {
+		v.Err = fmt.Errorf("the jobs of the cluster: %w", said{err})
+		return v
 	}
 	v.Described = described[best]
 	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
-		said := "the doctor could not be asked: " + err.Error()
-		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: said,
+		text := "the doctor could not be asked: " + said{err}.Error()
+		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: text,
 			Cure: "quorate doctor"}}
-		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
+		v.Apart = []string{text} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
 	if collected.GetByMember() != 0 {
 		v.AtMs = collected.GetAtMs()
 	}
-	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
 }
@@ -192,36 +190,6 @@ func rank(a *quoratepb.Cluster, from *Seat, b *quoratepb.Cluster, other *Seat) i
 	return cmp.Or(cmp.Compare(epochOf(a, from).Number, epochOf(b, other).Number),
 		cmp.Compare(a.GetTerm(), b.GetTerm()), cmp.Compare(a.GetConfig().GetIndex(), b.GetConfig().GetIndex()),
 		cmp.Compare(leads(a, from.Member), leads(b, other.Member)))
-}
-
-// Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
-// tell.
-func Apart(c *quoratepb.Cluster, collected *quoratepb.Collected) (out []string) {
-	told := map[uint64]*quoratepb.Observation{}
-	for _, m := range collected.GetMembers() {
-		if o := m.GetObservation(); o != nil {
-			told[o.GetMemberId()] = o
-		}
-	}
-	for _, m := range c.GetMembers() {
-		o := told[m.GetId()]
-		if !votes(m) {
-			continue
-		}
-		if o == nil {
-			out = append(out, m.GetName()+" did not say whom it reaches")
-			continue
-		}
-		for _, other := range c.GetMembers() {
-			reaches := slices.ContainsFunc(o.GetPeers(), func(p *quoratepb.ObservedPeer) bool {
-				return p.GetId() == other.GetId() && p.GetConnected()
-			})
-			if votes(other) && other.GetId() != m.GetId() && !reaches {
-				out = append(out, m.GetName()+" has no connection to "+other.GetName()+" yet")
-			}
-		}
-	}
-	return out
 }
 
 // answers is what each member tells of its own log.
