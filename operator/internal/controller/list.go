@@ -16,10 +16,10 @@ const (
 	pageOf     = 10      // that are read at once
 	mostListed = 500     // after years, a claim is left of each member that was replaced
 	mostHeld   = 2 << 20 // bytes of them
-	mostPages  = 8       // that the process reads at once, whichever clusters they are of
+	mostRead   = 8       // pages, or objects of clusters, that the process reads at once
 )
 
-var reading = make(chan struct{}, mostPages)
+var reading = make(chan struct{}, mostRead)
 
 // listPods lists pods, without what the operator does not read.
 func (r *Clusters) listPods(ctx context.Context, with ...client.ListOption) (all []corev1.Pod, err error) {

@@ -12,6 +12,9 @@ import (
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 )
 
+// mostObject is how many bytes of a cluster's object are read: many of its lists have elements of two bytes.
+const mostObject = 256 << 10
+
 // unread is a QuorateCluster that the API server has, and that is not read.
 type unread struct {
 	object *unstructured.Unstructured
@@ -31,6 +34,12 @@ func unstructuredCluster() *unstructured.Unstructured {
 // readCluster reads a cluster, of which no field is believed to be as its Go type wants it: the CRD may be an older one, or
 // take what Go does not. The error may be an unread.
 func readCluster(ctx context.Context, from client.Reader, name types.NamespacedName) (*v1alpha1.QuorateCluster, error) {
+	select {
+	case reading <- struct{}{}:
+		defer func() { <-reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	u := unstructuredCluster()
 	if err := from.Get(ctx, name, u); err != nil {
 		return nil, err
@@ -39,6 +48,9 @@ func readCluster(ctx context.Context, from client.Reader, name types.NamespacedN
 		return nil, &unread{u, err}
 	}
 	text, err := json.Marshal(u)
+	if err == nil && len(text) > mostObject {
+		err = fmt.Errorf("it has %d KiB, and at most %d are read", len(text)>>10, mostObject>>10)
+	}
 	if err != nil {
 		return nil, &unread{u, err}
 	}
