@@ -143,10 +143,13 @@ operator-thirty:
 		cd operator; $(GO) build -o $$assets/quorate-operator ./cmd/quorate-operator; \
 		KUBEBUILDER_ASSETS=$$assets $(GO) test -count=1 -v -timeout 20m -run '^TestOperator_thirty$$' ./e2e -clusters=$(CLUSTERS)
 
-# Copies of the operator's resources, and their CRDs, from the types in operator/api.
+# Copies of the operator's resources, and their CRDs, from the types in operator/api. Amounts get the pattern of quantity.go: types of
+# Kubernetes bring their own, and no marker changes that inside of them.
+CRDS = $(CURDIR)/deploy/charts/quorate-operator/crds
 operator-api:
-	cd operator/api/v1alpha1 && $(GO) run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd paths=./ \
-		output:crd:dir=$(CURDIR)/deploy/charts/quorate-operator/crds
+	cd operator/api/v1alpha1 && $(GO) run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd paths=./ output:crd:dir=$(CRDS)
+	@pattern=$$(sed -n 's/^const QuantityPattern = `\(.*\)`$$/\1/p' operator/api/v1alpha1/quantity.go); test -n "$$pattern"; \
+		sed -i "s/^\( *\)pattern: ^(.*numkMGTPE.*/\1maxLength: 32\n\1pattern: $$(printf %s "$$pattern" | sed 's/[&/\]/\\&/g')/" $(CRDS)/*.yaml
 
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:

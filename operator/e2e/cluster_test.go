@@ -57,7 +57,7 @@ func operator(t *testing.T, cfg *rest.Config, known *runtime.Scheme, elects bool
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: known, Metrics: server.Options{BindAddress: "0"}, LeaderElection: elects,
-		LeaderElectionID: "e2e", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
+		Cache: controller.Cache(), LeaderElectionID: "e2e", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
 		Controller: config.Controller{SkipNameValidation: new(true)}})
 	must(t, err)
 	metrics.Registry.Unregister(&controller.Gauges{}) // of an operator that ran in this process before

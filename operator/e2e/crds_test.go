@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -36,6 +38,8 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 		{"annotations of the operator", `{podAnnotations: {quorate.io/template: x}}`, "are the operator's"},
 		{"root as a user", `{auth: {rootPasswordSecret: r, users: [{name: root}]}}`, "root is made from rootPasswordSecret"},
 		{"a place that is none", `{backup: {place: "ftp://x"}}`, "should match"},
+		{"amounts as people write them", `{storage: {size: 1.5Gi}, resources: {limits: {memory: 500M, cpu: 2}, requests: {cpu: 100m, memory: 1e9}},
+env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}]}`, ""},
 		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -43,6 +47,19 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 			must(t, yaml.UnmarshalStrict([]byte(row.spec), &c.Spec))
 			refused(t, api.Create(t.Context(), c), row.want)
 		})
+	}
+	for _, amount := range []string{"1e1.5", "1e+.5", "1234567890123456789e400000000"} {
+		for _, spec := range []string{`{storage: {size: %q}}`, `{resources: {limits: {memory: %q}}}`, `{resources: {requests: {cpu: %q}}}`,
+			`{env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: %q}}}]}`} {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("QuorateCluster"))
+			u.SetName("amount")
+			u.SetNamespace("default")
+			var fields map[string]any
+			must(t, yaml.Unmarshal(fmt.Appendf(nil, spec, amount), &fields))
+			u.Object["spec"] = fields
+			refused(t, api.Create(t.Context(), u), "should match")
+		}
 	}
 	long := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", 41), Namespace: "default"}}
 	refused(t, api.Create(t.Context(), long), "at most 40 characters")

@@ -117,10 +117,12 @@ type QuorateClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
-	Resources         corev1.ResourceRequirements `json:"resources,omitzero"`
-	NodeSelector      map[string]string           `json:"nodeSelector,omitempty"`
-	Tolerations       []corev1.Toleration         `json:"tolerations,omitempty"`
-	PriorityClassName string                      `json:"priorityClassName,omitempty"`
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+	// +kubebuilder:validation:MaxProperties=64
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations       []corev1.Toleration `json:"tolerations,omitempty"`
+	PriorityClassName string              `json:"priorityClassName,omitempty"`
 
 	// Secrets are Secrets of the namespace, whose keys are files below /etc/quorate/secrets/NAME in members, and in the pods
 	// that restore and recover: authorities and credentials of places for backups, keys of disks, keys of tokens. Members

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -48,12 +47,13 @@ func run() error {
 	options := ctrl.Options{Scheme: known, LeaderElection: *elect, LeaderElectionID: "quorate-operator.quorate.io",
 		LeaderElectionNamespace: *electIn, LeaderElectionReleaseOnCancel: true, Metrics: server.Options{BindAddress: *metrics},
 		HealthProbeBindAddress: *health, GracefulShutdownTimeout: new(10 * time.Second)}
+	var only []string
 	if *namespaces != "" {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range strings.Split(*namespaces, ",") {
-			options.Cache.DefaultNamespaces[strings.TrimSpace(name)] = cache.Config{}
+			only = append(only, strings.TrimSpace(name))
 		}
 	}
+	options.Cache = controller.Cache(only...)
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("how to reach the API server: %w", err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
@@ -26,8 +28,23 @@ var (
 		"Voters that work, as the leader of a cluster says.", ofCluster, nil)
 )
 
-// Gauges tells Prometheus of the clusters, as their status has them: each replica tells the same, whichever acts.
+// Gauges tells Prometheus of the clusters, as their status has them: each replica tells the same, whichever acts. They are read
+// without their types: one that cannot be decoded is left out.
 type Gauges struct{ Clusters client.Reader }
+
+// gauged is the part of a cluster that gauges tell.
+type gauged struct {
+	Spec struct {
+		Members int64 `json:"members"`
+	} `json:"spec"`
+	Status struct {
+		HealthyMembers int64 `json:"healthyMembers"`
+		Conditions     []struct {
+			Type   string                 `json:"type"`
+			Status metav1.ConditionStatus `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
 
 // Describe names the gauges.
 func (g *Gauges) Describe(to chan<- *prometheus.Desc) {
@@ -40,15 +57,20 @@ func (g *Gauges) Describe(to chan<- *prometheus.Desc) {
 func (g *Gauges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeFor)
 	defer cancel()
-	var all v1alpha1.QuorateClusterList
-	if err := g.Clusters.List(ctx, &all); err != nil {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("QuorateClusterList"))
+	if err := g.Clusters.List(ctx, all); err != nil {
 		to <- prometheus.NewInvalidMetric(condition, err)
 		return
 	}
 	for i := range all.Items {
-		c := &all.Items[i]
+		var c gauged
+		name := []string{all.Items[i].GetNamespace(), all.Items[i].GetName()}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all.Items[i].Object, &c); err != nil {
+			continue
+		}
 		tell := func(d *prometheus.Desc, value float64, labels ...string) {
-			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append(labels, c.Namespace, c.Name)...)
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append(labels, name...)...)
 		}
 		tell(wanted, float64(c.Spec.Members))
 		if len(c.Status.Conditions) == 0 {

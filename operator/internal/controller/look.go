@@ -40,24 +40,24 @@ func (s *sight) close() {
 // look reads everything that a decision depends on.
 func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
 	own := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(objects.Select(c))}
-	var pods corev1.PodList
-	var claims corev1.PersistentVolumeClaimList
-	if err := r.Read.List(ctx, &pods, own...); err != nil {
-		return fmt.Errorf("list the pods: %w", err)
+	pods, err := r.listPods(ctx, own...)
+	if err != nil {
+		return err
 	}
-	if err := r.Read.List(ctx, &claims, own...); err != nil {
-		return fmt.Errorf("list the claims: %w", err)
+	claims, err := r.listClaims(ctx, own...)
+	if err != nil {
+		return err
 	}
 	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
 	s.observed = decide.Observed{Kept: kept(c)}
-	for i := range claims.Items {
-		claim := &claims.Items[i]
+	for i := range claims {
+		claim := &claims[i]
 		s.claims[claim.Name] = claim
 		s.observed.Claims = append(s.observed.Claims, claimOf(claim, c))
 	}
 	nodes := map[string]*corev1.Node{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		s.pods[pod.Name] = pod
 		node, err := r.node(ctx, nodes, pod.Spec.NodeName)
 		if err != nil {
@@ -126,13 +126,12 @@ func (r *Clusters) former(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	if c.Status.ClusterID != "" || len(c.Status.Founders) > 0 {
 		return nil
 	}
-	var pods corev1.PodList
-	named := client.MatchingLabels{objects.LabelCluster: c.Name}
-	if err := r.Read.List(ctx, &pods, client.InNamespace(c.Namespace), named); err != nil {
-		return fmt.Errorf("list the pods of clusters of the name: %w", err)
+	pods, err := r.listPods(ctx, client.InNamespace(c.Namespace), client.MatchingLabels{objects.LabelCluster: c.Name})
+	if err != nil {
+		return fmt.Errorf("clusters of the name: %w", err)
 	}
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.Labels[objects.LabelUID] != string(c.UID) && pod.DeletionTimestamp == nil {
+	for i := range pods {
+		if pod := &pods[i]; pod.Labels[objects.LabelUID] != string(c.UID) && pod.DeletionTimestamp == nil {
 			s.observed.Former = append(s.observed.Former, pod.Name)
 		}
 	}

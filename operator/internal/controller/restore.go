@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/quorate/quorate/operator/api/v1alpha1"
 	"github.com/quorate/quorate/operator/internal/objects"
@@ -28,8 +31,13 @@ const (
 // RestoreComplete is the condition of a restore whose cluster serves.
 const RestoreComplete = "Complete"
 
-// restoreLook is how often a restore looks at its cluster.
-const restoreLook = 5 * time.Second
+// A restore looks at its cluster each restoreLook. One that waits for another object does so the more seldom the older it is,
+// up to restoreRests. As many as restoreWorkers look at once.
+const (
+	restoreLook    = 5 * time.Second
+	restoreRests   = 5 * time.Minute
+	restoreWorkers = 4
+)
 
 // annotationRestore names on a cluster the restore that made it, by its UID.
 const annotationRestore = "quorate.io/restore"
@@ -42,7 +50,8 @@ type Restores struct {
 
 // SetUp adds the controller to a manager.
 func (r *Restores) SetUp(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.QuorateRestore{}).Complete(r)
+	return ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.QuorateRestore{}, builder.OnlyMetadata).
+		WithOptions(controller.Options{MaxConcurrentReconciles: restoreWorkers}).Complete(r)
 }
 
 // Reconcile takes one step for one restore.
@@ -71,6 +80,10 @@ func (r *Restores) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if q.Status.State == RestoreDone || q.Status.State == RestoreFailed {
 		return ctrl.Result{}, nil
 	}
+	if q.Status.State == RestoreWaiting {
+		age := time.Since(q.CreationTimestamp.Time)
+		return ctrl.Result{RequeueAfter: min(max(age/4, restoreLook), restoreRests)}, nil
+	}
 	return ctrl.Result{RequeueAfter: restoreLook}, nil
 }
 
@@ -91,10 +104,13 @@ func restoreConditions(q *v1alpha1.QuorateRestore) {
 }
 
 func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
-	made := &v1alpha1.QuorateCluster{}
-	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.ClusterName}, made)
-	if apierrors.IsNotFound(err) {
+	made, err := readCluster(ctx, r.Read, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.ClusterName})
+	var of *unread
+	switch {
+	case apierrors.IsNotFound(err):
 		return r.make(ctx, q)
+	case errors.As(err, &of):
+		return RestoreWaiting, err.Error(), nil
 	}
 	if err != nil {
 		return "", "", err
@@ -113,10 +129,13 @@ func (r *Restores) step(ctx context.Context, q *v1alpha1.QuorateRestore) (state,
 // make makes the cluster like another one, with the past state, and without a backup, which would go to the place of the
 // former, and without its exposure: names and addresses outside of Kubernetes are those of the former.
 func (r *Restores) make(ctx context.Context, q *v1alpha1.QuorateRestore) (state, message string, err error) {
-	like := &v1alpha1.QuorateCluster{}
-	err = r.Read.Get(ctx, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.Like}, like)
-	if apierrors.IsNotFound(err) {
+	like, err := readCluster(ctx, r.Read, types.NamespacedName{Namespace: q.Namespace, Name: q.Spec.Like})
+	var of *unread
+	switch {
+	case apierrors.IsNotFound(err):
 		return RestoreWaiting, fmt.Sprintf("there is no cluster %s to take the spec of", q.Spec.Like), nil
+	case errors.As(err, &of):
+		return RestoreWaiting, err.Error(), nil
 	}
 	if err != nil {
 		return "", "", err

@@ -16,7 +16,7 @@ func SetUp(mgr ctrl.Manager) error {
 	if err := clusters.SetUp(mgr); err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(&Gauges{Clusters: mgr.GetClient()}); err != nil {
+	if err := metrics.Registry.Register(&Gauges{Clusters: mgr.GetCache()}); err != nil {
 		return err
 	}
 	return (&Restores{Client: mgr.GetClient(), Read: mgr.GetAPIReader()}).SetUp(mgr)

@@ -79,14 +79,13 @@ func (r *Clusters) service(ctx context.Context, c *v1alpha1.QuorateCluster, want
 
 // membersOf are the members that have a claim: each has a certificate before it has a pod.
 func (r *Clusters) membersOf(ctx context.Context, c *v1alpha1.QuorateCluster) ([]string, error) {
-	var claims corev1.PersistentVolumeClaimList
-	err := r.Read.List(ctx, &claims, client.InNamespace(c.Namespace), client.MatchingLabels(objects.Select(c)))
+	claims, err := r.listClaims(ctx, client.InNamespace(c.Namespace), client.MatchingLabels(objects.Select(c)))
 	if err != nil {
-		return nil, fmt.Errorf("list the claims: %w", err)
+		return nil, err
 	}
-	names := make([]string, len(claims.Items))
-	for i := range claims.Items {
-		names[i] = claims.Items[i].Name
+	names := make([]string, len(claims))
+	for i := range claims {
+		names[i] = claims[i].Name
 	}
 	slices.Sort(names)
 	return names, nil

@@ -54,9 +54,20 @@ func silent(p *decide.Pod) bool {
 
 // warning returns the newest one about an object; empty: there is none, or events cannot be read.
 func (r *Clusters) warning(ctx context.Context, namespace string, uid types.UID) string {
-	var all corev1.EventList
-	err := r.Read.List(ctx, &all, client.InNamespace(namespace), client.MatchingFields{"involvedObject.uid": string(uid)},
-		client.Limit(100))
+	var all []corev1.Event
+	held := 0
+	err := r.pages(ctx, "events", func(list func(client.ObjectList) error) (string, int, int, error) {
+		var page corev1.EventList
+		if err := list(&page); err != nil {
+			return "", 0, 0, err
+		}
+		for i := range page.Items {
+			lessen(&page.Items[i])
+			held += page.Items[i].Size()
+		}
+		all = append(all, page.Items...)
+		return page.Continue, len(all), held, nil
+	}, []client.ListOption{client.InNamespace(namespace), client.MatchingFields{"involvedObject.uid": string(uid)}})
 	if err != nil {
 		return ""
 	}
@@ -68,8 +79,8 @@ func (r *Clusters) warning(ctx context.Context, namespace string, uid types.UID)
 		return slices.MaxFunc([]time.Time{last, e.EventTime.Time, e.CreationTimestamp.Time}, time.Time.Compare)
 	}
 	var newest *corev1.Event
-	for i := range all.Items {
-		if e := &all.Items[i]; e.Type == corev1.EventTypeWarning && (newest == nil || at(e).After(at(newest))) {
+	for i := range all {
+		if e := &all[i]; e.Type == corev1.EventTypeWarning && (newest == nil || at(e).After(at(newest))) {
 			newest = e
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/printable"
 )
 
 // Backup is the policy of the continuous backup; without a place it is off.
@@ -21,6 +22,9 @@ type Backup struct {
 	// Applied says that the cluster was given this policy: only whether it is on, and where, is compared.
 	Applied bool
 }
+
+// mostPlace is how many characters of a URL, and of what is wrong with it, are told.
+const mostPlace = 1 << 10
 
 var errNoBackup = errors.New("its build has no continuous backup: that needs release 1.1 or later, and feature level 2")
 
@@ -61,7 +65,8 @@ func (g *Group) Backup(ctx context.Context, want *Backup) (*BackupState, error) 
 		if err != nil {
 			return err
 		}
-		state = &BackupState{On: s.GetOn(), Place: s.GetPlace(), Member: s.GetMemberName(), Trouble: s.GetTrouble(),
+		state = &BackupState{On: s.GetOn(), Place: printable.Text(s.GetPlace(), mostPlace),
+			Member: printable.Text(s.GetMemberName(), mostText), Trouble: printable.Text(s.GetTrouble(), mostPlace),
 			Gaps:               s.GetGaps(),
 			RestorableRevision: s.GetRestorable().GetRevision(), Restorable: at(s.GetRestorable().GetTimeMs()),
 			Base: at(s.GetBase().GetTimeMs()), Proven: at(s.GetProven().GetTimeMs()),

@@ -14,6 +14,9 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
+// mostMetrics is how many bytes of metrics are read, a line at a time.
+const mostMetrics = 4 << 20
+
 // Gauge is what a member tells without a login, at its port of metrics: where users are on and no leader is there, nobody
 // can log in.
 type Gauge struct {
@@ -27,8 +30,8 @@ type Gauge struct {
 
 // Gauges asks all seats, and returns the answers of those that told all.
 func (g *Group) Gauges(ctx context.Context) []Gauge {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	ctx, done := g.asking(ctx)
+	defer done()
 	got := make([]*Gauge, len(g.seats))
 	var all sync.WaitGroup
 	for i := range g.seats {
@@ -50,7 +53,8 @@ func gauge(ctx context.Context, seat *Seat) *Gauge {
 	if err != nil {
 		return nil
 	}
-	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request,
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		MaxResponseHeaderBytes: mostHeaders}, CheckRedirect: func(*http.Request,
 		[]*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
@@ -59,7 +63,7 @@ func gauge(ctx context.Context, seat *Seat) *Gauge {
 		return nil
 	}
 	defer answer.Body.Close()
-	return gaugeOf(seat, io.LimitReader(answer.Body, mostAnswer))
+	return gaugeOf(seat, io.LimitReader(answer.Body, mostMetrics))
 }
 
 // gaugeOf reads the metrics; nil: one is missing that every build has.

@@ -19,10 +19,11 @@ import (
 	"github.com/quorate/quorate/operator/internal/objects"
 )
 
-// patience bounds each question to a member, and mostAnswer the bytes of an answer.
+// patience bounds each question to a member, and lookFor all that one group asks: one that opens it for a look waits no longer,
+// whatever its members do.
 const (
-	patience   = 3 * time.Second
-	mostAnswer = 4 << 20
+	patience = 3 * time.Second
+	lookFor  = 9 * time.Second
 )
 
 // Seat is where the process of a member runs.
@@ -46,7 +47,8 @@ type Group struct {
 	seats []Seat
 	conns []*grpc.ClientConn
 	login *login
-	first int // the member that any asks first: it answered last
+	first int           // the member that any asks first: it answered last
+	spent time.Duration // on questions, one after the other
 }
 
 // Open makes connections to the seats. It waits for none.
@@ -59,9 +61,7 @@ func Open(seats []Seat, a Access) (*Group, error) {
 			own.ServerName = seat.Host
 			creds = credentials.NewTLS(own)
 		}
-		address := net.JoinHostPort(seat.Address, strconv.Itoa(objects.PortClient))
-		conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds), grpc.WithNoProxy(),
-			grpc.WithAuthority(seat.Host), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)))
+		conn, err := dial(net.JoinHostPort(seat.Address, strconv.Itoa(objects.PortClient)), seat.Host, creds)
 		if err != nil {
 			g.Close()
 			return nil, fmt.Errorf("the address %s of %s: %w", seat.Address, seat.Member, err)
@@ -72,6 +72,13 @@ func Open(seats []Seat, a Access) (*Group, error) {
 	return g, nil
 }
 
+// dial returns a connection over which nothing comes that has no bound.
+func dial(address, host string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds), grpc.WithNoProxy(),
+		grpc.WithAuthority(host), grpc.WithMaxHeaderListSize(mostHeaders), grpc.WithStaticStreamWindowSize(64<<10),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer), grpc.ForceCodec(answers)))
+}
+
 // Close ends the connections.
 func (g *Group) Close() {
 	for _, conn := range g.conns {
@@ -79,10 +86,20 @@ func (g *Group) Close() {
 	}
 }
 
+// asking bounds a question, or several at once. Call its second value once they are answered.
+func (g *Group) asking(ctx context.Context) (context.Context, func()) {
+	begun, before := time.Now(), g.spent
+	ctx, cancel := context.WithTimeout(ctx, min(patience, lookFor-before))
+	return ctx, func() {
+		cancel()
+		g.spent = max(g.spent, before+time.Since(begun)) // one question may be a part of another one
+	}
+}
+
 // each asks all members at once, and returns what they answered in the order of the seats, with the errors of the others.
 func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.ClientConn) (T, error)) ([]T, []int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	ctx, done := g.asking(ctx)
+	defer done()
 	got, errs := make([]T, len(g.conns)), make([]error, len(g.conns))
 	var all sync.WaitGroup
 	for i, conn := range g.conns {
@@ -95,7 +112,7 @@ func each[T any](ctx context.Context, g *Group, ask func(context.Context, *grpc.
 				err = fmt.Errorf("%w (%w)", err, errRefused)
 			}
 			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", g.seats[i].Member, err)
+				errs[i] = fmt.Errorf("%s: %w", g.seats[i].Member, said{err})
 			}
 		})
 	}
@@ -114,17 +131,17 @@ func (g *Group) any(ctx context.Context, ask func(context.Context, *grpc.ClientC
 	var errs []error
 	for k := range g.conns {
 		i := (g.first + k) % len(g.conns)
-		asking, cancel := context.WithTimeout(ctx, patience)
+		asking, done := g.asking(ctx)
 		with, err := g.login.with(asking, g.conns[i])
 		if err == nil {
 			err = ask(with, g.conns[i])
 		}
-		cancel()
+		done()
 		if err == nil {
 			g.first = i
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", g.seats[i].Member, err))
+		errs = append(errs, fmt.Errorf("%s: %w", g.seats[i].Member, said{err}))
 	}
 	if len(errs) == 0 {
 		return errors.New("no member has an address yet")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,28 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/ctl/upgrade"
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/operator/internal/decide"
 	"github.com/quorate/quorate/operator/internal/objects"
 )
-
-// View is what the members tell.
-type View struct {
-	// Described is the leader's answer; nil: no leader was reached, and Answers tells what single members know.
-	Described *quoratepb.Cluster
-	Jobs      []*quoratepb.Job // that have not ended
-	AtMs      int64            // Unix time by a member's clock; 0: none told it
-	Findings  []doctor.Finding
-	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
-	// know yet, and counts for no quorum that they lead.
-	Apart   []string
-	Answers []decide.Answer
-	// Err is why members did not answer; some may have.
-	Err error
-	// Refused says that a member does not let root in by any password that is known, or by none.
-	Refused bool
-}
 
 // Look asks the members of the cluster with an id; 0: it is not known yet. Leaders of an epoch that is older than the newest
 // one that is known are none: they were left out by a recovery, also if they still are a majority among themselves.
@@ -44,7 +25,10 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	v := &View{}
 	described, answered, err := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Cluster, error) {
 		answer, err := quoratepb.NewMembershipClient(conn).Describe(ctx, &quoratepb.DescribeRequest{})
-		return answer.GetCluster(), err
+		if err != nil {
+			return nil, err
+		}
+		return believable(answer.GetCluster())
 	})
 	v.Err = err
 	var best int
@@ -55,38 +39,33 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 	}
 	conn := g.conns[best]
 	g.first = best
-	asking, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	asking, done := g.asking(ctx)
+	defer done()
 	asking, err = g.login.with(asking, conn)
 	if err != nil {
 		v.Err = err
 		return v
 	}
 	jobs, err := quoratepb.NewMembershipClient(conn).ListJobs(asking, &quoratepb.ListJobsRequest{})
-	if err != nil {
-		v.Err = fmt.Errorf("the jobs of the cluster: %w", err)
-		return v
+	if err == nil {
+		v.Jobs, err = unended(jobs.GetJobs())
 	}
-	for _, job := range jobs.GetJobs() {
-		switch job.GetState() {
-		case "done", "failed", "cancelled":
-		default: // also a state that this build does not know
-			v.Jobs = append(v.Jobs, job)
-		}
+	if err != nil {
+		v.Err = fmt.Errorf("the jobs of the cluster: %w", said{err})
+		return v
 	}
 	v.Described = described[best]
 	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
-		said := "the doctor could not be asked: " + err.Error()
-		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: said,
+		text := "the doctor could not be asked: " + said{err}.Error()
+		v.Findings = []doctor.Finding{{Code: doctor.NotObserved, Severity: doctor.SlowerThanIs, Sentence: text,
 			Cure: "quorate doctor"}}
-		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
+		v.Apart = []string{text} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
 	if collected.GetByMember() != 0 {
 		v.AtMs = collected.GetAtMs()
 	}
-	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
 }
@@ -194,36 +173,6 @@ func rank(a *quoratepb.Cluster, from *Seat, b *quoratepb.Cluster, other *Seat) i
 		cmp.Compare(leads(a, from.Member), leads(b, other.Member)))
 }
 
-// Apart returns a sentence for each two voters of which one has no connection to the other, and for each voter that did not
-// tell.
-func Apart(c *quoratepb.Cluster, collected *quoratepb.Collected) (out []string) {
-	told := map[uint64]*quoratepb.Observation{}
-	for _, m := range collected.GetMembers() {
-		if o := m.GetObservation(); o != nil {
-			told[o.GetMemberId()] = o
-		}
-	}
-	for _, m := range c.GetMembers() {
-		o := told[m.GetId()]
-		if !votes(m) {
-			continue
-		}
-		if o == nil {
-			out = append(out, m.GetName()+" did not say whom it reaches")
-			continue
-		}
-		for _, other := range c.GetMembers() {
-			reaches := slices.ContainsFunc(o.GetPeers(), func(p *quoratepb.ObservedPeer) bool {
-				return p.GetId() == other.GetId() && p.GetConnected()
-			})
-			if votes(other) && other.GetId() != m.GetId() && !reaches {
-				out = append(out, m.GetName()+" has no connection to "+other.GetName()+" yet")
-			}
-		}
-	}
-	return out
-}
-
 // answers is what each member tells of its own log.
 func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answer) {
 	got, answered, _ := each(ctx, g, func(ctx context.Context, conn *grpc.ClientConn) (*quoratepb.Observation, error) {
@@ -251,66 +200,3 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 	}
 	return out
 }
-
-// Cluster is the view as decisions take it; nil: no leader was reached.
-func (v *View) Cluster() *decide.Cluster {
-	if v.Described == nil {
-		return nil
-	}
-	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
-		Joint:    v.Described.GetJoint(),
-		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
-	lost := map[string]bool{}
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		if f.Severity < doctor.Advice && doctor.OfBuild(f.Code) {
-			c.Blockers = append(c.Blockers, f.Sentence)
-		}
-		if f.Code == doctor.DiskLost || f.Code == doctor.MemberCorrupt {
-			for _, name := range f.Members {
-				lost[name] = true
-			}
-		}
-	}
-	for _, m := range upgrade.Order(v.Described) {
-		c.Members = append(c.Members, decide.Member{ID: m.GetId(), Name: v.NameOf(m), Voter: votes(m), Joining: joins(m),
-			Started: m.GetStarted(), Active: m.GetActive() || m.GetLeader(), CaughtUp: m.GetCaughtUp(), Leader: m.GetLeader(),
-			Cordoned: m.GetCordoned(), Silent: time.Duration(m.GetSilentMs()) * time.Millisecond, DiskLost: lost[m.GetName()]})
-	}
-	now := cmp.Or(v.AtMs, time.Now().UnixMilli()) // jobs have times of the leader, of which the operator's clock may be far
-	for _, job := range v.Jobs {
-		j := decide.Job{ID: job.GetId(), Cancelled: job.GetCancelAsked(), Removes: job.GetSpec().GetRemove(),
-			Quiet: time.Duration(now-job.GetUpdatedMs()) * time.Millisecond,
-			What:  strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
-		for _, add := range job.GetSpec().GetAdd() {
-			j.Adds = append(j.Adds, add.GetName())
-		}
-		c.Jobs = append(c.Jobs, j)
-	}
-	return c
-}
-
-// NameOf is a member's name. One that has not started yet is called as the job that adds it says.
-func (v *View) NameOf(m *quoratepb.Member) string {
-	if m.GetName() != "" {
-		return m.GetName()
-	}
-	for _, job := range v.Jobs {
-		for i, id := range job.GetNewcomers() {
-			if id == m.GetId() && i < len(job.GetSpec().GetAdd()) {
-				return job.GetSpec().GetAdd()[i].GetName()
-			}
-		}
-	}
-	return ""
-}
-
-func votes(m *quoratepb.Member) bool {
-	switch m.GetRole() {
-	case quoratepb.Role_ROLE_VOTER, quoratepb.Role_ROLE_INCOMING, quoratepb.Role_ROLE_OUTGOING, quoratepb.Role_ROLE_DEMOTING:
-		return true
-	}
-	return false
-}
-
-func joins(m *quoratepb.Member) bool { return m.GetRole() == quoratepb.Role_ROLE_JOINING }

@@ -38,6 +38,11 @@ const (
 	AnnotationRefused  = "quorate.io/resize-refused" // the size that the claim does not grow to
 )
 
+const (
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	operatorName   = "quorate-operator"
+)
+
 // Purposes of pods.
 const (
 	PurposeMember  = "member"
@@ -118,8 +123,11 @@ func TLSSecretOf(c *v1alpha1.QuorateCluster, member string) string {
 // Labels of all objects of a cluster.
 func Labels(c *v1alpha1.QuorateCluster) map[string]string {
 	return map[string]string{LabelCluster: c.Name, LabelUID: string(c.UID), "app.kubernetes.io/name": "quorate",
-		"app.kubernetes.io/instance": c.Name, "app.kubernetes.io/managed-by": "quorate-operator"}
+		"app.kubernetes.io/instance": c.Name, labelManagedBy: operatorName}
 }
+
+// Managed finds the objects of all clusters.
+func Managed() map[string]string { return map[string]string{labelManagedBy: operatorName} }
 
 // Select finds the objects of a cluster.
 func Select(c *v1alpha1.QuorateCluster) map[string]string {
