@@ -36,6 +36,9 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 		{"annotations of the operator", `{podAnnotations: {quorate.io/template: x}}`, "are the operator's"},
 		{"root as a user", `{auth: {rootPasswordSecret: r, users: [{name: root}]}}`, "root is made from rootPasswordSecret"},
 		{"a place that is none", `{backup: {place: "ftp://x"}}`, "should match"},
+		{"a loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1b}}`, ""},
+		{"another loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1c}}`, "take that of a former loss out"},
+		{"no loss, without comparing", `{recovery: {acceptLossAfter: 5, uncomparedLoss: 0a1b}}`, "take that of a former loss out"},
 		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -289,7 +289,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 		KeepClaims: c.Spec.Storage.Keep, Paused: c.Spec.Paused}
 	if c.Spec.Recovery != nil && c.Spec.Recovery.Loss != "" { // one of a former form names no loss, and accepts none
 		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
-		w.Uncompared = c.Spec.Recovery.WithoutComparing
+		w.Uncompared = c.Spec.Recovery.UncomparedLoss == c.Spec.Recovery.Loss // one of a former loss accepts nothing
 	}
 	return w
 }

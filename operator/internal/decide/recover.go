@@ -286,7 +286,7 @@ func quorumLoss(o *Observed) *Action {
 	case len(notCompared) > 0 && !o.Want.Uncompared:
 		return wait("%s: their data go once their pods stop, and would not be compared. Let their volumes stay "+
 			"(persistentVolumeReclaimPolicy: Retain), or save what they have, before you delete their pods; or accept that "+
-			"writes are lost which they alone have: spec.recovery.withoutComparing", said)
+			"writes are lost which they alone have: spec.recovery.uncomparedLoss: %s", said, consent.Loss)
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
 	for _, name := range loss.Lost {
