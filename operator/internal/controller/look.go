@@ -157,7 +157,7 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	if len(seats) == 0 {
 		return nil
 	}
-	slices.SortFunc(seats, func(a, b members.Seat) int { return cmp.Compare(a.Member, b.Member) })
+	slices.SortFunc(seats, func(a, b members.Seat) int { return decide.ByNumber(a.Member, b.Member) })
 	access, err := r.access(ctx, c, seats[0].Member)
 	if err != nil {
 		return err
@@ -213,8 +213,12 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	}
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
+			own := slices.Clone(all)
+			if i := slices.Index(own, id); i >= 0 {
+				own[i] = g.Member
+			}
 			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index,
-				Revision: g.Revision, Voters: voters, Members: all, Hearsay: true})
+				Revision: g.Revision, Voters: voters, Members: own, Hearsay: true})
 		}
 	}
 	return out

@@ -164,7 +164,7 @@ func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 		}
 		st.Members = append(st.Members, one)
 	}
-	slices.SortFunc(st.Members, func(a, b v1alpha1.MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(st.Members, func(a, b v1alpha1.MemberStatus) int { return decide.ByNumber(a.Name, b.Name) })
 }
 
 func roleOf(m *quoratepb.Member) string {

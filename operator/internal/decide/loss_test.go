@@ -14,7 +14,7 @@ import (
 // back while the operator is away, statuses are wiped or older ones put back, claims are deleted, survivors are recovered by hand,
 // consents come late and are taken out.
 func TestNext_randomLoss(t *testing.T) {
-	kinds := map[decide.Kind]int{}
+	kinds, learners := map[decide.Kind]int{}, 0
 	for seed := range *seeds / 2 {
 		w := newWorld(uint64(seed)|1<<32, 3+2*(seed%2))
 		var log []string
@@ -23,6 +23,9 @@ func TestNext_randomLoss(t *testing.T) {
 		step := func() decide.Action {
 			a := decide.Next(w.observe())
 			kinds[a.Kind]++
+			if a.Kind == decide.RunRecovery && w.learners[a.Member] {
+				learners++
+			}
 			if a.Kind != decide.Wait {
 				log = append(log, a.String())
 			}
@@ -110,6 +113,9 @@ func TestNext_randomLoss(t *testing.T) {
 		if kinds[kind] == 0 {
 			t.Errorf("no world has seen %s", kind)
 		}
+	}
+	if learners == 0 {
+		t.Error("no world has recovered a learner")
 	}
 }
 

@@ -319,7 +319,8 @@ func (w *world) execute(p *decide.Pod) bool {
 		former := w.line // it was recovered by hand, and nobody has noted that
 		w.line, w.other = *l, &former
 	}
-	if w.log[p.Member].last() != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
+	if w.log[p.Member].last() != w.runs.Index || !w.disk[p.Member] || w.quorum() ||
+		!w.voters[p.Member] && !w.learners[p.Member] {
 		return false
 	}
 	w.recovered(p.Member)
@@ -368,6 +369,8 @@ func (w *world) work() {
 		if j.started > 60 {
 			j.cancel = true
 		}
+		return
+	case j.add != "" && w.rand.IntN(2) == 0: // it has the log, and does not vote yet
 		return
 	}
 	voters := map[string]bool{}

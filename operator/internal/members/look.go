@@ -242,9 +242,13 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		}
 		for _, m := range o.GetConfig().GetMembers() {
 			// one that never started has no name, and `quorate recover` takes the id for one
-			a.Members = append(a.Members, cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16)))
+			name := cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16))
+			if m.GetId() == o.GetMemberId() {
+				name = o.GetName() // which the cluster may not know yet
+			}
+			a.Members = append(a.Members, name)
 			if m.GetVoter() || m.GetOutgoing() {
-				a.Voters = append(a.Voters, m.GetName())
+				a.Voters = append(a.Voters, name)
 			}
 		}
 		out = append(out, a)
