@@ -30,4 +30,5 @@ type Clusters struct {
 	Open          func(seats []members.Seat, a members.Access) (Cluster, error)
 	Now           func() time.Time
 	told          sync.Map // name of a cluster → when its status was written
+	ages          sync.Map // name of a cluster → what its pods and jobs were at the last look, and since when: see ages
 }

@@ -30,6 +30,7 @@ type group struct {
 	findings  []doctor.Finding
 	answers   []decide.Answer
 	apart     []string
+	jobs      []*quoratepb.Job
 	gauges    []members.Gauge
 	asked     []decide.Action
 	users     []members.Users
@@ -45,7 +46,7 @@ type group struct {
 func (g *group) Look(_ context.Context, cluster uint64, newest decide.Epoch) *members.View {
 	g.id, g.newest = cluster, newest
 	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart,
-		Refused: g.refused}
+		Jobs: g.jobs, Refused: g.refused}
 }
 
 func (g *group) Ask(_ context.Context, _ *members.View, a decide.Action, _ string) error {
@@ -114,6 +115,14 @@ func (f *fixture) step(times int) (err error) {
 		_, err = f.r.Reconcile(f.Context(), ctrl.Request{NamespacedName: f.key})
 	}
 	return err
+}
+
+// later lets time pass between two looks.
+func (f *fixture) later(d time.Duration) {
+	f.Helper()
+	f.must(f.step(1))
+	f.now = f.now.Add(d)
+	f.must(f.step(1))
 }
 
 func (f *fixture) cluster() *v1alpha1.QuorateCluster {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -108,7 +109,7 @@ func TestReconcile_lossAgain(t *testing.T) {
 	f.must(f.Get(t.Context(), client.ObjectKey{Name: "n1"}, node))
 	node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(f.now.Add(-40e9)) // it was ready, and was lost again
 	f.must(f.Status().Update(t.Context(), node))
-	if f.must(f.step(1)); f.cluster().Status.QuorumLoss.ID == id {
+	if f.later(time.Minute); f.cluster().Status.QuorumLoss.ID == id {
 		t.Errorf("a later loss has the id %s, too", id)
 	}
 }
@@ -420,7 +421,7 @@ func (f *fixture) loseTwo() string {
 	}
 	f.group.described = nil
 	f.group.answers = f.survivor(pods[0].Name, pods)
-	f.must(f.step(1))
+	f.later(time.Minute)
 	loss := f.cluster().Status.QuorumLoss
 	if loss == nil {
 		f.Fatalf("no loss is reported: %+v", f.cluster().Status)

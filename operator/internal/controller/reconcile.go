@@ -49,6 +49,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := r.Read.Get(ctx, req.NamespacedName, c); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.told.Delete(req.NamespacedName)
+			r.ages.Delete(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

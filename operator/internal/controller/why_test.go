@@ -92,7 +92,7 @@ func TestReconcile_why(t *testing.T) {
 					Type: "Warning", Reason: "Failed", Message: text, InvolvedObject: corev1.ObjectReference{UID: types.UID(row.of)},
 					LastTimestamp: metav1.NewTime(f.now.Add(time.Duration(at) * time.Second))}))
 			}
-			f.must(f.step(1))
+			f.later(time.Minute)
 			for _, want := range row.want {
 				if doing := f.cluster().Status.Action; !strings.Contains(doing, want) {
 					t.Errorf("doing %q lacks %q", doing, want)

@@ -26,7 +26,6 @@ type View struct {
 	// Described is the leader's answer; nil: no leader was reached, and Answers tells what single members know.
 	Described *quoratepb.Cluster
 	Jobs      []*quoratepb.Job // that have not ended
-	AtMs      int64            // Unix time by a member's clock; 0: none told it
 	Findings  []doctor.Finding
 	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
 	// know yet, and counts for no quorum that they lead.
@@ -83,9 +82,6 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		v.Apart = []string{said} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
-	if collected.GetByMember() != 0 {
-		v.AtMs = collected.GetAtMs()
-	}
 	collected = doctor.Trimmed(collected)
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
@@ -103,6 +99,9 @@ func (g *Group) collect(ctx context.Context, conn *grpc.ClientConn, d *quoratepb
 	case !slices.ContainsFunc(c.GetMembers(), isUntold):
 		return c, nil
 	}
+	for _, m := range c.GetMembers() {
+		m.AskedMs = 0 // by another clock than that of this process: nobody can compare those that it asks itself with these
+	}
 	got, answered, _ := each(ctx, g, observe)
 	for _, i := range answered {
 		m := got[i]
@@ -113,6 +112,8 @@ func (g *Group) collect(ctx context.Context, conn *grpc.ClientConn, d *quoratepb
 		switch {
 		case at >= 0 && isUntold(c.Members[at]):
 			c.Members[at] = m
+		case at >= 0 && c.Members[at].GetObservation() != nil:
+			c.Members[at] = m // of one clock with the others
 		case at < 0 && slices.ContainsFunc(d.GetMembers(), func(of *quoratepb.Member) bool { return of.GetId() == m.GetId() }):
 			c.Members = append(c.Members, m)
 		}
@@ -243,7 +244,7 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		for _, m := range o.GetConfig().GetMembers() {
 			// one that never started has no name, and `quorate recover` takes the id for one
 			name := cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16))
-			if m.GetId() == o.GetMemberId() {
+			if m.GetName() == "" && m.GetId() == o.GetMemberId() {
 				name = o.GetName() // which the cluster may not know yet
 			}
 			a.Members = append(a.Members, name)
@@ -256,7 +257,8 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 	return out
 }
 
-// Cluster is the view as decisions take it; nil: no leader was reached.
+// Cluster is the view as decisions take it; nil: no leader was reached. Its jobs are those of the view, in the same order, and
+// for how long each has not moved is not known: the leader's clock is another one.
 func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
@@ -281,11 +283,9 @@ func (v *View) Cluster() *decide.Cluster {
 			Started: m.GetStarted(), Active: m.GetActive() || m.GetLeader(), CaughtUp: m.GetCaughtUp(), Leader: m.GetLeader(),
 			Cordoned: m.GetCordoned(), Silent: time.Duration(m.GetSilentMs()) * time.Millisecond, DiskLost: lost[m.GetName()]})
 	}
-	now := cmp.Or(v.AtMs, time.Now().UnixMilli()) // jobs have times of the leader, of which the operator's clock may be far
 	for _, job := range v.Jobs {
 		j := decide.Job{ID: job.GetId(), Cancelled: job.GetCancelAsked(), Removes: job.GetSpec().GetRemove(),
-			Quiet: time.Duration(now-job.GetUpdatedMs()) * time.Millisecond,
-			What:  strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
+			What: strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
 		for _, add := range job.GetSpec().GetAdd() {
 			j.Adds = append(j.Adds, add.GetName())
 		}
