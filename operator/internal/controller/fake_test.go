@@ -150,7 +150,7 @@ func (f *fixture) pods() []corev1.Pod {
 func (f *fixture) found() {
 	f.Helper()
 	f.must(f.step(8))
-	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1, Epoch: "0"}
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1, Epoch: "0", Settled: true}
 	for i, pod := range f.pods() {
 		f.group.described.Members = append(f.group.described.Members, &quoratepb.Member{Id: uint64(i + 1), Name: pod.Name,
 			Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: i == 0, Build: "1.1.0"})

@@ -267,7 +267,7 @@ func TestReconcile_recoveryNotStarted(t *testing.T) {
 // recovered lets the survivor of a recovery lead alone.
 func (f *fixture) recovered(survivor string) {
 	f.Helper()
-	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 9, Epoch: "1-0a1b2c3d", Members: []*quoratepb.Member{
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 9, Epoch: "1-0a1b2c3d", Settled: true, Members: []*quoratepb.Member{
 		{Id: 1, Name: survivor, Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: true}}}
 	f.run(f.memberPod(survivor), true)
 }

@@ -137,6 +137,9 @@ type Cluster struct {
 	Members []Member // in the order in which an upgrade restarts them
 	Jobs    []Job    // that have not ended
 	Joint   bool
+	// Unsettled says that the last change of members may be taken back, or not enough members know it: those that it removed
+	// are needed.
+	Unsettled bool
 	// Blockers are reasons not to restart a member that works, as `quorate upgrade plan` and the doctor tell them.
 	Blockers []string
 }

@@ -264,7 +264,7 @@ func (v *View) Cluster() *decide.Cluster {
 		return nil
 	}
 	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
-		Joint:    v.Described.GetJoint(),
+		Joint: v.Described.GetJoint(), Unsettled: !v.Described.GetSettled(),
 		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {

@@ -86,6 +86,10 @@ func TestView_Cluster(t *testing.T) {
 	if job := got.Jobs[0]; job.ID != 7 || job.Adds[0] != "m4" || job.Removes[0] != 3 {
 		t.Errorf("job: %+v", job)
 	}
+	c.Settled = true
+	if !got.Unsettled || v.Cluster().Unsettled {
+		t.Errorf("a change that is not settled: %v, and then %v", got.Unsettled, v.Cluster().Unsettled)
+	}
 	text := strings.Join(got.Blockers, "|")
 	if !strings.Contains(text, "slow") || strings.Contains(text, "two") {
 		t.Errorf("blockers: a finding that a build may cause counts, and no other: %q", text)
