@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ages tells for how long things have been as they are, by the clock of this process alone: times in objects and in answers are
-// those of other machines, whose clocks may be hours apart. An operator that has just started has seen nothing for long, so that
-// it waits rather longer than too short.
+// ages tells for how long things have been as they are, by the clock of this process alone: times in objects and in answers
+// are those of other machines, whose clocks may be hours apart. An operator that has just started has seen nothing for long,
+// so that it waits rather too long than too short.
 type ages struct {
 	now time.Time
 	was map[string]mark // at the last look that succeeded

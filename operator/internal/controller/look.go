@@ -184,7 +184,8 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	return nil
 }
 
-// quiet tells for how long no job of the cluster has moved. When it moved is told by the clock of some leader, maybe a former one.
+// quiet tells for how long each job of the cluster has not moved. When it moved is told by the clock of some leader, maybe a
+// former one.
 func (s *sight) quiet() {
 	if s.observed.Cluster == nil {
 		s.ages.keepJobs()
