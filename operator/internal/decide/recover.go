@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -146,7 +147,8 @@ func (o *Observed) noLeader() *Action {
 		said = fmt.Sprintf(", and %v are lost", loss.Lost)
 	}
 	return wait("no leader answers. %v do not answer%s: look at their pods, and delete the claims, and then the pods, of "+
-		"those whose data are gone for ever%s%s", loss.Silent, said, after(". ", o.whyAny(loss.Silent)), after(". ", o.UsedNoMore()))
+		"those whose data are gone for ever%s%s", loss.Silent, said, after(". ", o.whyAny(loss.Silent)),
+		after(". ", o.UsedNoMore()))
 }
 
 // deletedRuns returns those of lost voters whose claims were deleted and whose pods may run.
@@ -185,6 +187,14 @@ func (o *Observed) life(name string) string {
 func (o *Observed) isHomeless(name string) bool {
 	p := o.pod(name)
 	return p != nil && p.Homeless && !p.NodeLost
+}
+
+// compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and a voter: it may
+// hold writes of the fast path. Then the member that was made first counts.
+func (o *Observed) compareLogs(a, b Answer) int {
+	stays := func(a *Answer) int { return toInt(!o.unclaimed(a.Member)) }
+	return cmp.Or(a.compare(&b), cmp.Compare(stays(&a), stays(&b)), cmp.Compare(toInt(a.votes()), toInt(b.votes())),
+		ByNumber(b.Member, a.Member))
 }
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.

@@ -58,14 +58,6 @@ func (a *Answer) compare(b *Answer) int {
 	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index))
 }
 
-// compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and a voter: it may
-// hold writes of the fast path. Then the member that was made first counts.
-func (o *Observed) compareLogs(a, b Answer) int {
-	stays := func(a *Answer) int { return toInt(!o.unclaimed(a.Member)) }
-	return cmp.Or(a.compare(&b), cmp.Compare(stays(&a), stays(&b)), cmp.Compare(toInt(a.votes()), toInt(b.votes())),
-		ByNumber(b.Member, a.Member))
-}
-
 func toInt(is bool) int {
 	if is {
 		return 1
