@@ -40,6 +40,9 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 		{"a place that is none", `{backup: {place: "ftp://x"}}`, "should match"},
 		{"amounts as people write them", `{storage: {size: 1.5Gi}, resources: {limits: {memory: 500M, cpu: 2}, requests: {cpu: 100m, memory: 1e9}},
 env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}]}`, ""},
+		{"a loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1b}}`, ""},
+		{"another loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1c}}`, "take that of a former loss out"},
+		{"no loss, without comparing", `{recovery: {acceptLossAfter: 5, uncomparedLoss: 0a1b}}`, "take that of a former loss out"},
 		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

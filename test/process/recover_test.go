@@ -361,6 +361,33 @@ func TestRecover_learner(t *testing.T) {
 	})
 }
 
+// TestRecover_learnerSurvives recovers a learner, which has all that a voter has that is left: it leads alone.
+func TestRecover_learnerSurvives(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	one, learner := e.nodes[0], e.node("l1")
+	e.add(learner.peer, true)
+	e.nodes = append(e.nodes, learner)
+	e.launch(learner, "existing")
+	acked := e.fill(one)
+	client := e.quiet(learner)
+	defer client.Close()
+	until(t, "the learner has what was written", func(ctx context.Context) bool {
+		got, err := client.Get(ctx, "load/", clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
+		return err == nil && got.Count >= int64(len(acked))
+	})
+	for _, n := range e.nodes {
+		n.kill()
+	}
+	e.quorate(0, []string{"recover", "--data-dir", learner.dir, "--yes", "--members-are-lost", "m1,m2,m3", "--compare", one.dir,
+		"--force-behind"}, " is recovered. Start it with its usual flags") // maybe by its id: the name is published later
+	e.gone, e.nodes = e.nodes[:3], []*node{learner}
+	e.use()
+	e.launch(learner, "existing")
+	e.waitReady(learner)
+	e.checkKeys(learner, acked)
+}
+
 // forced are the flags of n's unit, in which --force-new-cluster stands.
 func forced(n *node) []string {
 	return []string{"--force-new-cluster", "--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,

@@ -278,6 +278,7 @@ type Exposure struct {
 }
 
 // Recovery is the consent to a loss.
+// +kubebuilder:validation:XValidation:rule="!has(self.uncomparedLoss) || has(self.loss) && self.uncomparedLoss == self.loss",message="uncomparedLoss is the id of the loss that is accepted, as loss is: take that of a former loss out"
 type Recovery struct {
 	// AcceptLossAfter is the revision that status.quorumLoss reports: writes after it may be lost.
 	// +kubebuilder:validation:Minimum=0
@@ -287,8 +288,9 @@ type Recovery struct {
 	// started. Without it nothing is accepted.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,64}$`
 	Loss string `json:"loss,omitempty"`
-	// WithoutComparing accepts, too, that writes are lost which were acknowledged by the fast path and are in the claims of
-	// other survivors alone. Without it the pod that recovers the survivor reads these claims, and waits for a node that
-	// reaches them all.
-	WithoutComparing bool `json:"withoutComparing,omitempty"`
+	// UncomparedLoss is the id of the loss once more, and accepts, too, that writes are lost which were acknowledged by the
+	// fast path and are in the claims of other survivors alone. It counts for that loss alone. Without it the pod that recovers
+	// the survivor reads these claims, and waits for a node that reaches them all.
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{1,64}$`
+	UncomparedLoss string `json:"uncomparedLoss,omitempty"`
 }

@@ -68,14 +68,14 @@ type MemberStatus struct {
 type QuorumLoss struct {
 	// ID is another one for each loss: it changes if a quorum may have worked meanwhile.
 	ID string `json:"id,omitempty"`
-	// Survivor is the member with the most advanced log of those that answer.
+	// Survivor is the member with the most advanced log of those that answer. It may be a learner, which does not vote yet.
 	Survivor string `json:"survivor"`
 	// Revision is the survivor's: what was acknowledged after it is lost by a recovery.
 	Revision int64 `json:"revision"`
 	// LogIndex is the last entry of its log.
 	LogIndex int64 `json:"logIndex"`
-	// Survivors are the voters that answer. A recovery reads the claims of the others, too: writes that were acknowledged by
-	// the fast path, and are in no log yet, may be there alone.
+	// Survivors are the voters that answer, and the survivor. A recovery reads the claims of the others, too: writes that
+	// were acknowledged by the fast path, and are in no log yet, may be there alone.
 	Survivors []string `json:"survivors,omitempty"`
 	// Lost are the voters that are gone.
 	Lost []string `json:"lost"`

@@ -20,13 +20,13 @@ func TestReconcile_consentCommand(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, nil)
 	f.found()
 	c := f.cluster()
-	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 1, Loss: "abc", WithoutComparing: true}
+	c.Spec.Recovery = &v1alpha1.Recovery{AcceptLossAfter: 1, Loss: "abc", UncomparedLoss: "abc"}
 	f.must(f.Update(t.Context(), c))
 	f.must(f.step(2))
 	id := f.loseTwo()
 	patch := strings.Split(f.cluster().Status.QuorumLoss.Consent, "'")[1]
 	f.must(f.Patch(t.Context(), f.cluster(), client.RawPatch(types.MergePatchType, []byte(patch))))
-	if r := f.cluster().Spec.Recovery; r.Loss != id || r.WithoutComparing {
+	if r := f.cluster().Spec.Recovery; r.Loss != id || r.UncomparedLoss != "" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -31,4 +31,5 @@ type Clusters struct {
 	Now           func() time.Time
 	told          sync.Map // name of a cluster → when its status was written
 	shares        shares
+	ages          sync.Map // name of a cluster → what its pods and jobs were at the last look, and since when: see ages
 }

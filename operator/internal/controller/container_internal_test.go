@@ -2,7 +2,6 @@ package controller
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,13 +21,13 @@ func TestPodOf_injected(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{mesh, {Name: "quorate", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such tag"}}}}
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "mesh-init", State: running}}
-	p := podOf(pod, nil, time.Time{})
+	p := podOf(pod, nil, &ages{is: map[string]mark{}})
 	if p.Running || p.Ready || p.Started || p.Waits != "ImagePullBackOff: no such tag → "+imageCure {
 		t.Errorf("beside a mesh that runs: %+v", p)
 	}
 	pod.Labels = map[string]string{objects.LabelPurpose: objects.PurposeRecover}
 	pod.Status.ContainerStatuses[1].State = ended
-	if p := podOf(pod, nil, time.Time{}); !p.Ended || !p.Succeeded || !p.Started || p.Running || p.Said != "recovered" {
+	if p := podOf(pod, nil, &ages{is: map[string]mark{}}); !p.Ended || !p.Succeeded || !p.Started || p.Running || p.Said != "recovered" {
 		t.Errorf("a command that has ended, beside a mesh that runs on: %+v", p)
 	}
 }

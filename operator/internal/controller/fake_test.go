@@ -30,6 +30,7 @@ type group struct {
 	findings  []doctor.Finding
 	answers   []decide.Answer
 	apart     []string
+	jobs      []*quoratepb.Job
 	gauges    []members.Gauge
 	asked     []decide.Action
 	users     []members.Users
@@ -45,7 +46,7 @@ type group struct {
 func (g *group) Look(_ context.Context, cluster uint64, newest decide.Epoch) *members.View {
 	g.id, g.newest = cluster, newest
 	return &members.View{Described: g.described, Findings: g.findings, Answers: g.answers, Apart: g.apart,
-		Refused: g.refused}
+		Jobs: g.jobs, Refused: g.refused}
 }
 
 func (g *group) Ask(_ context.Context, _ *members.View, a decide.Action, _ string) error {
@@ -116,6 +117,14 @@ func (f *fixture) step(times int) (err error) {
 	return err
 }
 
+// later lets time pass between two looks.
+func (f *fixture) later(d time.Duration) {
+	f.Helper()
+	f.must(f.step(1))
+	f.now = f.now.Add(d)
+	f.must(f.step(1))
+}
+
 func (f *fixture) cluster() *v1alpha1.QuorateCluster {
 	f.Helper()
 	c := &v1alpha1.QuorateCluster{}
@@ -141,7 +150,7 @@ func (f *fixture) pods() []corev1.Pod {
 func (f *fixture) found() {
 	f.Helper()
 	f.must(f.step(8))
-	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1, Epoch: "0"}
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Term: 1, Epoch: "0", Settled: true}
 	for i, pod := range f.pods() {
 		f.group.described.Members = append(f.group.described.Members, &quoratepb.Member{Id: uint64(i + 1), Name: pod.Name,
 			Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: i == 0, Build: "1.1.0"})

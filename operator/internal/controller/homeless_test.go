@@ -3,6 +3,7 @@ package controller_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,7 +30,7 @@ func TestReconcile_lossWithoutNode(t *testing.T) {
 		f.nowhere(&pod)
 	}
 	f.group.described, f.group.answers = nil, f.survivor(pods[0].Name, pods)
-	f.must(f.step(1))
+	f.later(time.Minute)
 	at := meta.FindStatusCondition(f.cluster().Status.Conditions, controller.Available)
 	want := "No node takes [" + pods[1].Name + " " + pods[2].Name + "], whose claims are there and are not compared: make room"
 	if at.Reason != "QuorumLost" || !strings.Contains(at.Message, want) || !strings.Contains(at.Message, "0/2 nodes") {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ type sight struct {
 	claims   map[string]*corev1.PersistentVolumeClaim
 	group    Cluster // nil: no member has an address
 	view     *members.View
+	ages     *ages
 }
 
 func (s *sight) close() {
@@ -50,6 +52,7 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 	}
 	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
 	s.observed = decide.Observed{Kept: kept(c)}
+	s.ages = r.agesOf(client.ObjectKeyFromObject(c))
 	for i := range claims {
 		claim := &claims[i]
 		s.claims[claim.Name] = claim
@@ -63,7 +66,7 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		if err != nil {
 			return err
 		}
-		s.observed.Pods = append(s.observed.Pods, podOf(pod, node, r.Now()))
+		s.observed.Pods = append(s.observed.Pods, podOf(pod, node, s.ages))
 	}
 	if err := r.former(ctx, c, s); err != nil {
 		return err
@@ -72,9 +75,11 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 	if err := r.ask(ctx, c, s); err != nil {
 		return err
 	}
+	s.quiet()
 	why := chooseImage(c, s)
 	s.observed.Want = want(c)
 	s.observed.Want.Refused = why
+	r.ages.Store(client.ObjectKeyFromObject(c), s.ages.is)
 	return nil
 }
 
@@ -156,7 +161,7 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 	if len(seats) == 0 {
 		return nil
 	}
-	slices.SortFunc(seats, func(a, b members.Seat) int { return cmp.Compare(a.Member, b.Member) })
+	slices.SortFunc(seats, func(a, b members.Seat) int { return decide.ByNumber(a.Member, b.Member) })
 	access, err := r.access(ctx, c, seats[0].Member)
 	if err != nil {
 		return err
@@ -176,6 +181,19 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		s.observed.Trouble = trouble(c, s, len(gauges) > 0)
 	}
 	return nil
+}
+
+// quiet tells for how long each job of the cluster has not moved. When it moved is told by the clock of some leader, maybe a
+// former one.
+func (s *sight) quiet() {
+	if s.observed.Cluster == nil {
+		s.ages.keepJobs()
+		return
+	}
+	for i, job := range s.view.Jobs {
+		s.observed.Cluster.Jobs[i].Quiet = s.ages.of(jobAge+strconv.FormatUint(job.GetId(), 10),
+			strconv.FormatInt(job.GetUpdatedMs(), 10))
+	}
 }
 
 // trouble says what keeps members that run from telling anything, and what helps.
@@ -212,8 +230,12 @@ func answers(c *v1alpha1.QuorateCluster, gauges []members.Gauge) (out []decide.A
 	}
 	for _, g := range gauges {
 		if id := ids[g.Member]; id != "" && id == g.ID {
+			own := slices.Clone(all)
+			if i := slices.Index(own, id); i >= 0 {
+				own[i] = g.Member
+			}
 			out = append(out, decide.Answer{Member: g.Member, Epoch: g.Epoch, Term: g.Term, Index: g.Index,
-				Revision: g.Revision, Voters: voters, Members: all, Hearsay: true})
+				Revision: g.Revision, Voters: voters, Members: own, Hearsay: true})
 		}
 	}
 	return out
@@ -288,7 +310,7 @@ func want(c *v1alpha1.QuorateCluster) decide.Want {
 		KeepClaims: c.Spec.Storage.Keep, Paused: c.Spec.Paused}
 	if c.Spec.Recovery != nil && c.Spec.Recovery.Loss != "" { // one of a former form names no loss, and accepts none
 		w.Consent = &decide.Consent{Revision: c.Spec.Recovery.AcceptLossAfter, Loss: c.Spec.Recovery.Loss}
-		w.Uncompared = c.Spec.Recovery.WithoutComparing
+		w.Uncompared = c.Spec.Recovery.UncomparedLoss == c.Spec.Recovery.Loss // one of a former loss accepts nothing
 	}
 	return w
 }
@@ -333,7 +355,7 @@ func leavesOf(note string) []string {
 	return strings.Split(note, ",")
 }
 
-func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
+func podOf(pod *corev1.Pod, node *corev1.Node, ages *ages) decide.Pod {
 	p := decide.Pod{Member: pod.Labels[objects.LabelMember], Name: pod.Name,
 		Template: pod.Annotations[objects.AnnotationTemplate],
 		Founding: pod.Annotations[objects.AnnotationFounding] != "",
@@ -345,17 +367,16 @@ func podOf(pod *corev1.Pod, node *corev1.Node, now time.Time) decide.Pod {
 	p.Said = cmp.Or(pod.Status.Message, pod.Status.Reason)
 	containerOf(pod, &p)
 	p.Waits = waits(pod)
-	since := now
 	for i := range pod.Status.Conditions {
 		if at := &pod.Status.Conditions[i]; at.Type == corev1.PodScheduled && at.Status == corev1.ConditionFalse {
-			p.Homeless, since, p.Waits = true, at.LastTransitionTime.Time, told(at.Message)
+			p.Homeless, p.Waits = true, told(at.Message)
+			p.Stuck = ages.of("homeless "+string(pod.UID), at.LastTransitionTime.String())
 		}
 	}
 	if pod.Spec.NodeName != "" {
-		p.NodeLost, since = nodeLost(node, now)
+		p.NodeLost, p.Stuck = nodeLost(pod, node, ages)
 		p.Draining = node != nil && node.Spec.Unschedulable
 	}
-	p.Stuck = max(0, now.Sub(since))
 	p.Life = lifeOf(pod, node)
 	return p
 }
@@ -379,15 +400,17 @@ func lifeOf(pod *corev1.Pod, node *corev1.Node) string {
 	return text
 }
 
-// nodeLost tells whether a node is not ready, or gone, and since when.
-func nodeLost(node *corev1.Node, now time.Time) (bool, time.Time) {
+// nodeLost tells whether the node of a pod is not ready, or gone, and for how long. One that is gone has been so for ever: it
+// was deleted, as by somebody who knows that its machine is gone.
+func nodeLost(pod *corev1.Pod, node *corev1.Node, ages *ages) (bool, time.Duration) {
 	if node == nil {
-		return true, time.Time{}
+		return true, math.MaxInt64
 	}
 	for i := range node.Status.Conditions {
-		if at := &node.Status.Conditions[i]; at.Type == corev1.NodeReady {
-			return at.Status != corev1.ConditionTrue, at.LastTransitionTime.Time
+		if at := &node.Status.Conditions[i]; at.Type == corev1.NodeReady && at.Status != corev1.ConditionTrue {
+			text := string(node.UID) + " " + at.LastTransitionTime.String()
+			return true, ages.of("node of "+string(pod.UID), text)
 		}
 	}
-	return false, now // it has not said yet how it is
+	return false, 0 // also where it has not said yet how it is
 }

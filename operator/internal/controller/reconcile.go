@@ -60,6 +60,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	c, err := readCluster(ctx, r.Read, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
 		r.told.Delete(req.NamespacedName)
+		r.ages.Delete(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if told, err := r.tellUnread(ctx, err); err != nil {

@@ -164,7 +164,7 @@ func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 		}
 		st.Members = append(st.Members, one)
 	}
-	slices.SortFunc(st.Members, func(a, b v1alpha1.MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(st.Members, func(a, b v1alpha1.MemberStatus) int { return decide.ByNumber(a.Name, b.Name) })
 }
 
 func roleOf(m *quoratepb.Member) string {
@@ -186,8 +186,8 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateClus
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
 		Lost: loss.Lost,
 		Consent: fmt.Sprintf(`kubectl patch quoratecluster %s -n %s --type merge -p `+
-			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q,"withoutComparing":null}}}'`,
-			c.Name, c.Namespace, loss.Survivor.Revision, loss.ID)}
+			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q,"uncomparedLoss":null}}}'`, c.Name, c.Namespace,
+			loss.Survivor.Revision, loss.ID)}
 }
 
 // conditions tells whether the cluster serves, and what the doctor finds, with cause and cure. A finding that is gone is
@@ -319,7 +319,7 @@ func compared(loss *v1alpha1.QuorumLoss, s *sight) (text string) {
 	}
 	if len(deleted) > 0 {
 		text += fmt.Sprintf(". %v survive, too, and their claims were deleted: they are not compared, and nothing is "+
-			"recovered while their pods are there, but with spec.recovery.withoutComparing", deleted)
+			"recovered while their pods are there, but with spec.recovery.uncomparedLoss: %s", deleted, loss.ID)
 	}
 	return text
 }

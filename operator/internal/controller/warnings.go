@@ -26,7 +26,8 @@ func (r *Clusters) warnings(ctx context.Context, s *sight) {
 	for i := range s.observed.Pods {
 		p := &s.observed.Pods[i]
 		pod := s.pods[p.Name]
-		if asked >= mostAsked || p.Leaving || r.Now().Sub(pod.CreationTimestamp.Time) < soonAsked {
+		age := s.ages.of("pod "+string(pod.UID), "")
+		if asked >= mostAsked || p.Leaving || age < soonAsked {
 			continue
 		}
 		var about types.UID

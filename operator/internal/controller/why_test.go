@@ -92,7 +92,7 @@ func TestReconcile_why(t *testing.T) {
 					Type: "Warning", Reason: "Failed", Message: text, InvolvedObject: corev1.ObjectReference{UID: types.UID(row.of)},
 					LastTimestamp: metav1.NewTime(f.now.Add(time.Duration(at) * time.Second))}))
 			}
-			f.must(f.step(1))
+			f.later(time.Minute)
 			for _, want := range row.want {
 				if doing := f.cluster().Status.Action; !strings.Contains(doing, want) {
 					t.Errorf("doing %q lacks %q", doing, want)
@@ -108,7 +108,7 @@ func TestReconcile_whyUser(t *testing.T) {
 		c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "root", Users: []v1alpha1.User{{Name: "app", PasswordSecret: "app"}}}
 	})
 	f.must(f.step(8))
-	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Epoch: "0"}
+	f.group.described = &quoratepb.Cluster{ClusterId: 0xabc, Leader: 1, Epoch: "0", Settled: true}
 	for i, pod := range f.pods() {
 		f.group.described.Members = append(f.group.described.Members, &quoratepb.Member{Id: uint64(i + 1), Name: pod.Name,
 			Role: quoratepb.Role_ROLE_VOTER, Started: true, Active: true, CaughtUp: true, Leader: i == 0})

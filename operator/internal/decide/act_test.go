@@ -32,6 +32,9 @@ func (w *world) judge(a decide.Action) {
 			breaks("a paused cluster is changed")
 		}
 	}
+	if (a.Kind == decide.NoteRemoved || a.Kind == decide.DeleteClaim && w.disk[a.Member]) && w.unsettled > 0 && w.quorum() {
+		breaks("the removal of the member may be taken back")
+	}
 	switch a.Kind {
 	case decide.DeletePod:
 		uncompared := recovers && w.want.Uncompared && w.kept.Recovery.Survivor != a.Member

@@ -51,7 +51,7 @@ func (o *Observed) ledMeanwhile(c *Claim) bool {
 			back++
 		}
 	}
-	return back >= Quorum(len(r.Lost)+len(r.Compare)+1)
+	return back >= Quorum(len(r.Lost)+len(r.Compare)) // the survivor may be a learner
 }
 
 // lostCameBack names a voter that was lost when the recovery began, and is not any more or was not meanwhile: then a quorum

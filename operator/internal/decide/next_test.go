@@ -215,6 +215,11 @@ func TestNext(t *testing.T) {
 			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
 			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
 		}, decide.NoteRemoved, "m9", "no member any more"},
+		{"a member whose removal may be taken back", func(o *decide.Observed) {
+			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Epoch: decide.ParseEpoch("0")})
+			o.Pods = append(o.Pods, decide.Pod{Member: "m9", Running: true})
+			o.Cluster.Unsettled = true
+		}, decide.Wait, "", "the last change of members is not settled"},
 		{"a former member's claim", func(o *decide.Observed) {
 			o.Claims = append(o.Claims, decide.Claim{Member: "m9", Used: true, Removed: true, Epoch: decide.ParseEpoch("0")})
 		}, decide.DeleteClaim, "m9", "no member any more"},

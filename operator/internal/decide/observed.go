@@ -124,7 +124,7 @@ type Pod struct {
 	NodeLost  bool // its node is not ready, or gone
 	Homeless  bool // no node takes it
 	Draining  bool // its node is cordoned
-	// Stuck is for how long it has been as NodeLost or Homeless say.
+	// Stuck is for how long the operator has seen it as NodeLost or Homeless say.
 	Stuck time.Duration
 	// Life differs from what it was if its process may have run meanwhile.
 	Life string
@@ -137,6 +137,9 @@ type Cluster struct {
 	Members []Member // in the order in which an upgrade restarts them
 	Jobs    []Job    // that have not ended
 	Joint   bool
+	// Unsettled says that the last change of members may be taken back, or not enough members know it: those that it removed
+	// are needed.
+	Unsettled bool
 	// Blockers are reasons not to restart a member that works, as `quorate upgrade plan` and the doctor tell them.
 	Blockers []string
 }
@@ -163,7 +166,7 @@ func (m *Member) works() bool { return m.Voter && m.Active && (m.CaughtUp || m.L
 type Job struct {
 	ID        uint64
 	Cancelled bool          // it was asked to stop
-	Quiet     time.Duration // since it moved
+	Quiet     time.Duration // for how long the operator has seen it not move
 	Removes   []uint64
 	Adds      []string
 	What      string // for people

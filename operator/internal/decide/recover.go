@@ -13,10 +13,10 @@ import (
 type Loss struct {
 	ID        string   // differs for each loss: see lossID
 	Survivor  Answer   // with the most advanced log
-	Survivors []string // that answer, the survivor among them
+	Survivors []string // voters that answer, and the survivor, which may be a learner
 	Lost      []string // voters that are gone
 	Silent    []string // that do not answer, and may be a better survivor: voters that are not gone, and other members
-	Ahead     []string // that answer, do not vote as far as anybody tells, and have more than the survivor
+	Ahead     []string // that answer, know that they were removed, and have more than the survivor
 	Voters    []string
 }
 
@@ -39,20 +39,17 @@ func (o *Observed) left() *Loss {
 	if o.Cluster != nil || !o.Kept.Founded && !o.forgotten() {
 		return nil
 	}
-	newest := Newest(o.Claims).Number
-	answers := slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool {
-		c := o.claim(a.Member)
-		return a.Epoch < newest || c != nil && c.Removed
-	})
-	voting := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !slices.Contains(a.Voters, a.Member) })
-	loss := &Loss{}
-	if len(voting) == 0 {
-		for i := range answers {
-			loss.Ahead = append(loss.Ahead, answers[i].Member)
+	able, others := o.survivors()
+	loss, answers := &Loss{}, slices.Concat(able, others)
+	if len(able) == 0 {
+		for i := range others {
+			if others[i].Index > 0 {
+				loss.Ahead = append(loss.Ahead, others[i].Member)
+			}
 		}
 		return loss
 	}
-	best := slices.MaxFunc(voting, o.compareLogs)
+	best := slices.MaxFunc(able, o.compareLogs)
 	loss.Survivor, loss.Voters = best, best.Voters
 	for _, name := range best.Voters {
 		switch {
@@ -65,6 +62,9 @@ func (o *Observed) left() *Loss {
 		default:
 			loss.Silent = append(loss.Silent, name)
 		}
+	}
+	if !best.votes() {
+		loss.Survivors = append(loss.Survivors, best.Member)
 	}
 	o.others(loss, answers)
 	return loss
@@ -82,7 +82,7 @@ func (o *Observed) others(loss *Loss, answers []Answer) {
 		switch {
 		case at < 0:
 			loss.Silent = append(loss.Silent, c.Member)
-		case answers[at].compareLog(&loss.Survivor) > 0:
+		case answers[at].compare(&loss.Survivor) > 0:
 			loss.Ahead = append(loss.Ahead, c.Member)
 		}
 	}
@@ -121,7 +121,7 @@ func (o *Observed) UsedNoMore() string {
 		if r := o.Kept.Recovery; r != nil && r.Survivor == name {
 			others = append(others, r.Leaves...)
 		}
-		slices.Sort(others)
+		slices.SortFunc(others, ByNumber)
 		others = slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == name })
 		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, or may have, "+
 			"and may hold what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
@@ -136,8 +136,8 @@ func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	switch {
 	case loss != nil && len(loss.Survivors) == 0 && len(loss.Ahead) > 0:
-		return wait("no leader answers. Only %v answer, which do not vote as far as they know: bring voters back%s%s",
-			loss.Ahead, after(". ", o.whyAny(o.members())), after(". ", o.UsedNoMore()))
+		return wait("no leader answers. %s%s%s", removedMore(loss.Ahead), after(". ", o.whyAny(o.members())),
+			after(". ", o.UsedNoMore()))
 	case loss == nil || len(loss.Silent) == 0:
 		return wait("no leader answers%s%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())),
 			after(". ", o.UsedNoMore()))
@@ -189,20 +189,12 @@ func (o *Observed) isHomeless(name string) bool {
 	return p != nil && p.Homeless && !p.NodeLost
 }
 
-// compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and then names
-// count.
+// compareLogs orders answers by what their logs hold; where that is the same a claim that stays is better, and a voter: it may
+// hold writes of the fast path. Then the member that was made first counts.
 func (o *Observed) compareLogs(a, b Answer) int {
-	stays := func(a Answer) int {
-		if o.unclaimed(a.Member) {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(a.compareLog(&b), cmp.Compare(stays(a), stays(b)), cmp.Compare(b.Member, a.Member))
-}
-
-func (a *Answer) compareLog(b *Answer) int {
-	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index))
+	stays := func(a *Answer) int { return toInt(!o.unclaimed(a.Member)) }
+	return cmp.Or(a.compare(&b), cmp.Compare(stays(&a), stays(&b)), cmp.Compare(toInt(a.votes()), toInt(b.votes())),
+		ByNumber(b.Member, a.Member))
 }
 
 // gone tells whether a voter will not come back by itself, as far as Kubernetes knows.
@@ -244,8 +236,8 @@ func quorumLoss(o *Observed) *Action {
 		return nil
 	}
 	s := &loss.Survivor
-	said := fmt.Sprintf("%d of %d voters are lost (%v). The best survivor is %s, at revision %d", len(loss.Lost),
-		len(loss.Voters), loss.Lost, s.Member, s.Revision)
+	said := fmt.Sprintf("%d of %d voters are lost (%v). The best survivor is %s%s, at revision %d", len(loss.Lost),
+		len(loss.Voters), loss.Lost, s.Member, s.role(), s.Revision)
 	why := after(". ", o.WhyLost(loss.Lost))
 	if len(loss.Silent) > 0 {
 		return wait("%s of those that answer. %v may have more, and are waited for: delete the claims, and then the pods, of "+
@@ -253,8 +245,7 @@ func quorumLoss(o *Observed) *Action {
 			after(". ", o.UsedNoMore()))
 	}
 	if len(loss.Ahead) > 0 {
-		return wait("%s. %v do not vote as far as anybody tells, and have more: bring a voter back that has as much. Only if "+
-			"what they alone have may be lost, delete their claims, and then their pods", said, loss.Ahead)
+		return wait("%s. %s%s", said, removedMore(loss.Ahead), after(". ", o.UsedNoMore()))
 	}
 	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
 		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+
@@ -286,7 +277,7 @@ func quorumLoss(o *Observed) *Action {
 	case len(notCompared) > 0 && !o.Want.Uncompared:
 		return wait("%s: their data go once their pods stop, and would not be compared. Let their volumes stay "+
 			"(persistentVolumeReclaimPolicy: Retain), or save what they have, before you delete their pods; or accept that "+
-			"writes are lost which they alone have: spec.recovery.withoutComparing", said)
+			"writes are lost which they alone have: spec.recovery.uncomparedLoss: %s", said, consent.Loss)
 	}
 	r := &Recovery{Survivor: s.Member, Accepted: *consent, Term: s.Term, Index: s.Index}
 	for _, name := range loss.Lost {

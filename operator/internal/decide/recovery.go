@@ -197,7 +197,7 @@ func commandRuns(o *Observed, p *Pod) *Action {
 	case p.Homeless && p.Compares:
 		return wait("no node takes the pod that recovers %s, with the claims of %v: they may hold acknowledged writes that it "+
 			"lacks. Where their volumes reach no common node run `quorate recover` by hand, with --compare, or accept that "+
-			"such writes are lost: spec.recovery.withoutComparing", r.Survivor, r.Compare)
+			"such writes are lost: spec.recovery.uncomparedLoss: %s", r.Survivor, r.Compare, r.Accepted.Loss)
 	case p.Homeless:
 		return wait("no node takes the pod that recovers %s%s", r.Survivor, after(": ", p.Waits))
 	}

@@ -344,7 +344,7 @@ func TestNext_recoveryOff(t *testing.T) {
 			"kubectl delete pod m1-recover --force"},
 		{"the command's node is lost, and its pod was deleted", command(decide.Pod{NodeLost: true, Stuck: time.Minute, Leaving: true}),
 			decide.Wait, "kubectl delete pod m1-recover --force"},
-		{"no node takes the command", homeless, decide.Wait, "spec.recovery.withoutComparing"},
+		{"no node takes the command", homeless, decide.Wait, "spec.recovery.uncomparedLoss: "},
 		{"no node takes the command, and the consent was taken out", both(homeless, noConsent), decide.EndRecovery, "no longer the consent"},
 		{"no node takes the command, and claims need not be compared", both(homeless, uncompared), decide.EndRecovery, "are not compared"},
 		{"no node takes the command, and a lost voter came back", both(homeless, back), decide.EndRecovery,

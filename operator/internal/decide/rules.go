@@ -162,6 +162,9 @@ func jobs(o *Observed) *Action {
 	if o.Cluster.Joint {
 		return wait("the cluster changes its voters")
 	}
+	if o.Cluster.Unsettled { // also by etcd's calls, which make no job
+		return wait("the last change of members is not settled: those that it removed may be needed")
+	}
 	return nil
 }
 

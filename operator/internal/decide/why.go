@@ -40,7 +40,7 @@ func (o *Observed) whyOf(m *Member) string {
 
 // whyAny says of the first of the members of which it is known why it does not serve; empty: of none.
 func (o *Observed) whyAny(names []string) string {
-	for _, name := range slices.Sorted(slices.Values(names)) {
+	for _, name := range slices.SortedFunc(slices.Values(names), ByNumber) {
 		if why := o.why(name); why != "" {
 			return name + ": " + why
 		}
@@ -52,7 +52,7 @@ func (o *Observed) whyAny(names []string) string {
 // claim is there, and no recovery compares it.
 func (o *Observed) WhyLost(lost []string) string {
 	var homeless []string
-	for _, name := range slices.Sorted(slices.Values(lost)) {
+	for _, name := range slices.SortedFunc(slices.Values(lost), ByNumber) {
 		c, p := o.claim(name), o.pod(name)
 		if p != nil && p.Homeless && !p.NodeLost && c != nil && !c.Leaving {
 			homeless = append(homeless, name)

@@ -59,6 +59,7 @@ type line struct {
 	job              *job
 	log              *write // all that it has acknowledged
 	term             uint64 // of its leader; 0: it has none
+	unsettled        int    // steps until the last change is settled
 }
 
 func newLine(epoch decide.Epoch, voters ...string) line {
@@ -198,7 +199,7 @@ func (w *world) observe() *decide.Observed {
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term}
+	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term, Unsettled: w.unsettled > 0}
 	leader := ""
 	for _, name := range sorted(w.voters) {
 		if w.on(&w.line, name) && (leader == "" || w.cordoned[leader]) {
@@ -319,7 +320,8 @@ func (w *world) execute(p *decide.Pod) bool {
 		former := w.line // it was recovered by hand, and nobody has noted that
 		w.line, w.other = *l, &former
 	}
-	if w.log[p.Member].last() != w.runs.Index || !w.disk[p.Member] || !w.voters[p.Member] || w.quorum() {
+	if w.log[p.Member].last() != w.runs.Index || !w.disk[p.Member] || w.quorum() ||
+		!w.voters[p.Member] && !w.learners[p.Member] {
 		return false
 	}
 	w.recovered(p.Member)
@@ -351,6 +353,9 @@ func (w *world) found() {
 
 // work lets the cluster carry on with its job.
 func (w *world) work() {
+	if w.quorum() {
+		w.unsettled = max(0, w.unsettled-1)
+	}
 	if w.job == nil || !w.quorum() {
 		return
 	}
@@ -368,6 +373,8 @@ func (w *world) work() {
 		if j.started > 60 {
 			j.cancel = true
 		}
+		return
+	case j.add != "" && w.rand.IntN(2) == 0: // it has the log, and does not vote yet
 		return
 	}
 	voters := map[string]bool{}
@@ -387,7 +394,7 @@ func (w *world) work() {
 	if w.job == nil || working < decide.Quorum(len(voters)) { // the cluster refuses a change after which no quorum works
 		return
 	}
-	w.voters, w.job = voters, nil
+	w.voters, w.job, w.unsettled = voters, nil, w.rand.IntN(4)
 	delete(w.learners, j.add)
 	delete(w.learners, j.remove)
 	delete(w.cordoned, j.remove)

@@ -72,6 +72,10 @@ func TestGroup_answers(t *testing.T) {
 	if of := g.Look(t.Context(), 9, decide.Epoch{}).Answers; len(of) != 3 || of[0].Epoch != 5 || of[2].Epoch != 0 {
 		t.Errorf("of a build that tells no epoch, and of one that does: %+v", of)
 	}
+	untold.MemberId, untold.Config.Members[0] = 1, &quoratepb.ObservedMember{Id: 1, Voter: true}
+	if a := g.Look(t.Context(), 9, decide.Epoch{}).Answers[0]; a.Members[0] != "m1" || a.Voters[0] != "m1" {
+		t.Errorf("a member of which the cluster has no name yet does not tell that it votes: %+v", a)
+	}
 	o := &decide.Observed{Kept: decide.Kept{Founded: true}, Answers: got, Claims: []decide.Claim{{Member: "m1"}, {Member: "m2"}}}
 	if loss := decide.LossOf(o); loss != nil {
 		t.Errorf("three of four answer, and %+v", loss)

@@ -63,9 +63,6 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		v.Apart = []string{text} // nobody knows who reaches whom, nor what a build causes
 		return v
 	}
-	if collected.GetByMember() != 0 {
-		v.AtMs = collected.GetAtMs()
-	}
 	v.Findings, v.Apart = doctor.Judge(collected), Apart(v.Described, collected)
 	return v
 }
@@ -82,6 +79,9 @@ func (g *Group) collect(ctx context.Context, conn *grpc.ClientConn, d *quoratepb
 	case !slices.ContainsFunc(c.GetMembers(), isUntold):
 		return c, nil
 	}
+	for _, m := range c.GetMembers() {
+		m.AskedMs = 0 // by another clock than that of this process: nobody can compare those that it asks itself with these
+	}
 	got, answered, _ := each(ctx, g, observe)
 	for _, i := range answered {
 		m := got[i]
@@ -92,6 +92,8 @@ func (g *Group) collect(ctx context.Context, conn *grpc.ClientConn, d *quoratepb
 		switch {
 		case at >= 0 && isUntold(c.Members[at]):
 			c.Members[at] = m
+		case at >= 0 && c.Members[at].GetObservation() != nil:
+			c.Members[at] = m // of one clock with the others
 		case at < 0 && slices.ContainsFunc(d.GetMembers(), func(of *quoratepb.Member) bool { return of.GetId() == m.GetId() }):
 			c.Members = append(c.Members, m)
 		}
@@ -191,9 +193,13 @@ func (g *Group) answers(ctx context.Context, cluster uint64) (out []decide.Answe
 		}
 		for _, m := range o.GetConfig().GetMembers() {
 			// one that never started has no name, and `quorate recover` takes the id for one
-			a.Members = append(a.Members, cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16)))
+			name := cmp.Or(m.GetName(), strconv.FormatUint(m.GetId(), 16))
+			if m.GetName() == "" && m.GetId() == o.GetMemberId() {
+				name = o.GetName() // which the cluster may not know yet
+			}
+			a.Members = append(a.Members, name)
 			if m.GetVoter() || m.GetOutgoing() {
-				a.Voters = append(a.Voters, m.GetName())
+				a.Voters = append(a.Voters, name)
 			}
 		}
 		out = append(out, a)

@@ -1,7 +1,6 @@
 package members
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ type View struct {
 	// Described is the leader's answer; nil: no leader was reached, and Answers tells what single members know.
 	Described *quoratepb.Cluster
 	Jobs      []*quoratepb.Job // that have not ended
-	AtMs      int64            // Unix time by a member's clock; 0: none told it
 	Findings  []doctor.Finding
 	// Apart says which voters have no connection to which: one that was restarted may have an address that others do not
 	// know yet, and counts for no quorum that they lead.
@@ -29,13 +27,14 @@ type View struct {
 	Refused bool
 }
 
-// Cluster is the view as decisions take it; nil: no leader was reached.
+// Cluster is the view as decisions take it; nil: no leader was reached. Its jobs are those of the view, in the same order, and
+// for how long each has not moved is not known: the leader's clock is another one.
 func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
 	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
-		Joint:    v.Described.GetJoint(),
+		Joint: v.Described.GetJoint(), Unsettled: !v.Described.GetSettled(),
 		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {
@@ -54,11 +53,9 @@ func (v *View) Cluster() *decide.Cluster {
 			Started: m.GetStarted(), Active: m.GetActive() || m.GetLeader(), CaughtUp: m.GetCaughtUp(), Leader: m.GetLeader(),
 			Cordoned: m.GetCordoned(), Silent: time.Duration(m.GetSilentMs()) * time.Millisecond, DiskLost: lost[m.GetName()]})
 	}
-	now := cmp.Or(v.AtMs, time.Now().UnixMilli()) // jobs have times of the leader, of which the operator's clock may be far
 	for _, job := range v.Jobs {
 		j := decide.Job{ID: job.GetId(), Cancelled: job.GetCancelAsked(), Removes: job.GetSpec().GetRemove(),
-			Quiet: time.Duration(now-job.GetUpdatedMs()) * time.Millisecond,
-			What:  strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
+			What: strings.TrimSpace(fmt.Sprintf("%s %s %s", job.GetSpec().GetKind(), job.GetPhase(), job.GetMessage()))}
 		for _, add := range job.GetSpec().GetAdd() {
 			j.Adds = append(j.Adds, add.GetName())
 		}
