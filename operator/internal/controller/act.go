@@ -86,7 +86,8 @@ func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s 
 	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
 		return err
 	}
-	if s.observed.Cluster != nil && s.observed.Cluster.Epoch.Name != "" { // it names the member
+	// it names the member
+	if s.observed.Cluster != nil && s.observed.Cluster.Epoch.Name != "" && s.observed.Doubted() == "" {
 		if err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 // the feature level; then the one that they had. It returns the spec's image and why it is refused, or nothing. The image of a
 // member that serves is never refused: somebody's own tag may look like that of a former release.
 func chooseImage(c *v1alpha1.QuorateCluster, s *sight) (why string) {
-	if s.view.Described != nil {
+	if s.view.Described != nil && s.observed.Doubted() == "" {
 		c.Status.FeatureLevel = int32(s.view.Described.GetLevel())
 	}
 	serving := map[string]bool{}

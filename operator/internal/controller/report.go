@@ -139,13 +139,16 @@ func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.Quor
 	return false
 }
 
-// membersOf tells the members as the cluster does.
+// membersOf tells the members as the cluster does; while members tell different clusters those that were told before.
 func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if s.view.Described == nil {
 		st.HealthyMembers, st.Leader = 0, ""
 		for i := range st.Members {
 			st.Members[i].Healthy, st.Members[i].Leader = false, false
 		}
+		return
+	}
+	if s.observed.Doubted() != "" {
 		return
 	}
 	st.Members, st.HealthyMembers, st.Leader = nil, 0, ""
@@ -251,7 +254,10 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		meta.RemoveStatusCondition(&st.Conditions, ClaimsKept)
 	}
 	worst := doctor.Worst(s.view.Findings)
+	contradicted := s.observed.Contradicted()
 	switch {
+	case contradicted != "":
+		set(Healthy, false, "Contradicted", contradicted)
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
 		f := &s.view.Findings[0]
 		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+cureOf(c, f))

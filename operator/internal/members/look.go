@@ -32,6 +32,9 @@ type View struct {
 	// know yet, and counts for no quorum that they lead.
 	Apart   []string
 	Answers []decide.Answer
+	// By is the member that passed Described on, and Others is what the others passed on, where that counts as much.
+	By     string
+	Others []decide.Told
 	// Err is why members did not answer; some may have.
 	Err error
 	// Refused says that a member does not let root in by any password that is known, or by none.
@@ -74,7 +77,8 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 			v.Jobs = append(v.Jobs, job)
 		}
 	}
-	v.Described = described[best]
+	v.Described, v.By = described[best], g.seats[best].Member
+	v.Others = othersOf(g.seats, described, answered, best, cluster, newest)
 	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
 		said := "the doctor could not be asked: " + err.Error()
@@ -143,8 +147,7 @@ func bestOf(
 	best, former := -1, error(nil)
 	for _, i := range answered {
 		d := described[i]
-		own := slices.IndexFunc(d.GetMembers(), func(m *quoratepb.Member) bool { return m.GetName() == seats[i].Member })
-		if d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster || own < 0 {
+		if !isOf(d, seats[i].Member, cluster) {
 			continue
 		}
 		if epochOf(d, &seats[i]).Former(newest) {
@@ -159,6 +162,30 @@ func bestOf(
 		return best, nil
 	}
 	return -1, former
+}
+
+// isOf tells whether a member's answer is that of a leader of the cluster that has the member.
+func isOf(d *quoratepb.Cluster, member string, cluster uint64) bool {
+	return d.GetLeader() != 0 && d.GetClusterId() != 0 && (cluster == 0 || d.GetClusterId() == cluster) &&
+		slices.ContainsFunc(d.GetMembers(), func(m *quoratepb.Member) bool { return m.GetName() == member })
+}
+
+// othersOf are the answers beside the best that count, as decisions take them.
+func othersOf(
+	seats []Seat, described []*quoratepb.Cluster, answered []int, best int, cluster uint64, newest decide.Epoch,
+) (out []decide.Told) {
+	for _, i := range answered {
+		d, epoch := described[i], epochOf(described[i], &seats[i])
+		if i == best || !isOf(d, seats[i].Member, cluster) || epoch.Former(newest) {
+			continue
+		}
+		t := decide.Told{Member: seats[i].Member, Epoch: epoch, Leader: d.GetLeader()}
+		for _, m := range d.GetMembers() {
+			t.Members = append(t.Members, decide.Member{ID: m.GetId(), Name: m.GetName(), Voter: votes(m)})
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // epochOf is the epoch of an answer; of a build that tells none that of the claim.
@@ -257,8 +284,8 @@ func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
-	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
-		Joint:    v.Described.GetJoint(),
+	c := &decide.Cluster{By: v.By, Others: v.Others, Leader: v.Described.GetLeader(), Term: v.Described.GetTerm(),
+		Epoch: decide.ParseEpoch(v.Described.GetEpoch()), Joint: v.Described.GetJoint(),
 		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {
