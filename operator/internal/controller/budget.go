@@ -64,6 +64,8 @@ func (r *Clusters) budget(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		return r.create(ctx, wanted, c)
 	case err != nil:
 		return err
+	case there.Labels[objects.LabelUID] != string(c.UID):
+		return othersError(there)
 	case s.observed.Cluster == nil, s.observed.Doubted() != "":
 		return nil
 	case there.Spec.MinAvailable != nil && *there.Spec.MinAvailable == *wanted.Spec.MinAvailable:

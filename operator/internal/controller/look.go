@@ -29,6 +29,17 @@ type sight struct {
 	claims   map[string]*corev1.PersistentVolumeClaim
 	group    Cluster // nil: no member has an address
 	view     *members.View
+	// strangers have the labels of the cluster, and are none of it: why, by kind and name. They are never touched.
+	strangers map[string]string
+}
+
+// isOf tells whether an object is of the cluster, and remembers it if it is not.
+func (s *sight) isOf(c *v1alpha1.QuorateCluster, kind string, object client.Object) bool {
+	why := objects.NotOf(c, object)
+	if why != "" {
+		s.strangers[kind+" "+object.GetName()] = why
+	}
+	return why == ""
 }
 
 func (s *sight) close() {
@@ -49,15 +60,21 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		return fmt.Errorf("list the claims: %w", err)
 	}
 	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
-	s.observed = decide.Observed{Kept: kept(c)}
+	s.observed, s.strangers = decide.Observed{Kept: kept(c)}, map[string]string{}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
+		if !s.isOf(c, "claim", claim) {
+			continue
+		}
 		s.claims[claim.Name] = claim
 		s.observed.Claims = append(s.observed.Claims, claimOf(claim, c))
 	}
 	nodes := map[string]*corev1.Node{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
+		if !s.isOf(c, "pod", pod) {
+			continue
+		}
 		s.pods[pod.Name] = pod
 		node, err := r.node(ctx, nodes, pod.Spec.NodeName)
 		if err != nil {
@@ -147,11 +164,12 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		if pod.Labels[objects.LabelPurpose] == objects.PurposeMember && pod.Status.PodIP != "" &&
 			pod.Status.Phase == corev1.PodRunning {
 			name := pod.Labels[objects.LabelMember]
-			seat := members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)}
-			if claim := s.claims[name]; claim != nil {
-				seat.Epoch = decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])
+			claim := s.claims[name]
+			if claim == nil { // a claim stays for as long as its pod, and has the member's certificate
+				continue
 			}
-			seats = append(seats, seat)
+			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name),
+				Epoch: decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])})
 		}
 	}
 	if len(seats) == 0 {

@@ -33,7 +33,9 @@ const (
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 	// VersionRefused says why members do not get the image of the spec; absent: they do.
 	VersionRefused = "VersionRefused"
-	Paused         = "Paused" // the operator has seen spec.paused, and makes no step; absent: it makes some
+	// Strangers names objects with the labels of the cluster that are none of it; absent: there are none.
+	Strangers = "Strangers"
+	Paused    = "Paused" // the operator has seen spec.paused, and makes no step; absent: it makes some
 )
 
 // report writes the status, if it is another one than before.
@@ -59,6 +61,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		lossOf(st, s, c)
 		conditions(st, s, c)
 		refusal(st, c, s.observed.Want.Refused)
+		strangers(st, c, s)
 	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
 			Reason: "NotLooked", Message: cmp.Or(st.Action, "no look has succeeded yet"), ObservedGeneration: c.Generation})
@@ -283,6 +286,17 @@ func refusal(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, why 
 		Reason: "FeatureLevel", ObservedGeneration: c.Generation,
 		Message: bounded(fmt.Sprintf("no member gets %s → set spec.version to that of %s%s", why, needed.Builds(), back),
 			4096)})
+}
+
+// strangers is the condition of objects that have the labels of the cluster and are none of it.
+func strangers(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, s *sight) {
+	if len(s.strangers) == 0 {
+		meta.RemoveStatusCondition(&st.Conditions, Strangers)
+		return
+	}
+	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Strangers, Status: metav1.ConditionTrue, Reason: "Labels",
+		ObservedGeneration: c.Generation, Message: bounded("objects have the labels of the cluster, are none of it, and are "+
+			"never touched: "+objects.Named(s.strangers)+" → take the label "+objects.LabelUID+" off them", 4096)})
 }
 
 // sharedNodes says which voters would be lost with one node, and what can be done; empty: each voter has a node of its own.

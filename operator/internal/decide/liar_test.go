@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/operator/internal/decide"
 )
 
-// leads is the member of a line that leads it; empty: it has no quorum.
-func (w *world) leads(l *line) (leader string) {
+// leaderOf is the member of a line that leads it; empty: it has no quorum.
+func (w *world) leaderOf(l *line) (leader string) {
 	if w.workingOf(l) < decide.Quorum(len(l.voters)) {
 		return ""
 	}
@@ -23,7 +23,7 @@ func (w *world) leads(l *line) (leader string) {
 // follows is the line whose leader a member follows; nil: it follows none, as one that was removed.
 func (w *world) follows(name string) *line {
 	for _, l := range []*line{&w.line, w.other} {
-		if l != nil && (l.voters[name] || l.learners[name]) && w.on(l, name) && w.leads(l) != "" {
+		if l != nil && (l.voters[name] || l.learners[name]) && w.on(l, name) && w.leaderOf(l) != "" {
 			return l
 		}
 	}
@@ -35,7 +35,7 @@ func (w *world) serves(name string) bool { return w.up(name) && w.follows(name) 
 
 // word is what a member passes on of the leader that it follows.
 func (w *world) word(name string, l *line) decide.Told {
-	t := decide.Told{Member: name, Epoch: l.epoch, Leader: w.ids[w.leads(l)]}
+	t := decide.Told{Member: name, Epoch: l.epoch, Leader: w.ids[w.leaderOf(l)]}
 	for _, other := range append(sorted(l.voters), sorted(l.learners)...) {
 		t.Members = append(t.Members, decide.Member{ID: w.ids[other], Name: other, Voter: l.voters[other]})
 	}

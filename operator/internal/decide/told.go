@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The leader's word is believed from whoever passes it on, and one that lies may say anything: a later term, another epoch, that
-// it votes alone. So what destroys asks the others, too: nothing that is taken for removed by one word is stopped or deleted
-// while another word, of equal standing, has it as a member, or while its pod serves.
+// The leader's word is believed from whoever passes it on, and one that lies may say anything: a later term, another epoch,
+// that it votes alone. So what destroys asks the others, too. While another word, of equal standing, is of another leader or
+// of other members, or a member serves that is not named, no member is stopped or taken for removed, and no claim deleted.
 
 // agrees tells whether a word is of the same leader and the same members as the one that counts.
 func (c *Cluster) agrees(t *Told) bool {

@@ -202,7 +202,7 @@ func (w *world) observe() *decide.Observed {
 		}
 		return o
 	}
-	leader := w.leads(&w.line)
+	leader := w.leaderOf(&w.line)
 	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term, By: leader, Leader: w.ids[leader], Others: w.told(leader)}
 	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
 		up := w.on(&w.line, name)
