@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -78,12 +77,6 @@ func (r *Clusters) create(ctx context.Context, object client.Object, c *v1alpha1
 		return othersError(there)
 	}
 	return nil
-}
-
-// othersError is that of an object of somebody else which has the name of one that the cluster needs.
-func othersError(there client.Object) error {
-	return fmt.Errorf("%s exists and is not of this cluster: delete or rename it, or give the cluster another name",
-		there.GetName())
 }
 
 // createPod notes on the claim that a process had it, before it has.

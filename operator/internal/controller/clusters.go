@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -30,4 +31,10 @@ type Clusters struct {
 	Open          func(seats []members.Seat, a members.Access) (Cluster, error)
 	Now           func() time.Time
 	told          sync.Map // name of a cluster → when its status was written
+}
+
+// othersError is that of an object of somebody else which has the name of one that the cluster needs.
+func othersError(there client.Object) error {
+	return fmt.Errorf("%s exists and is not of this cluster: delete or rename it, or give the cluster another name",
+		there.GetName())
 }

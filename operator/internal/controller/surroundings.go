@@ -133,7 +133,9 @@ func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) 
 }
 
 // certificateOf makes a Certificate, or lets the cluster's own be as the spec wants it.
-func (r *Clusters) certificateOf(ctx context.Context, c *v1alpha1.QuorateCluster, wanted, there *unstructured.Unstructured) error {
+func (r *Clusters) certificateOf(
+	ctx context.Context, c *v1alpha1.QuorateCluster, wanted, there *unstructured.Unstructured,
+) error {
 	err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
 	switch {
 	case apierrors.IsNotFound(err):
