@@ -162,3 +162,77 @@ func TestReconcile_certManager(t *testing.T) {
 		t.Errorf("it has %v", theirs.Object["spec"])
 	}
 }
+
+// Ensure that a spec gets no Secret with a key of another cluster, and no disk of a member, whichever field names it; and that the
+// published certificate of an authority, and Secrets of nobody's, are taken.
+func TestReconcile_othersSecret(t *testing.T) {
+	meta := objects.Meta(&v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "uid-2"}}, "theirs")
+	password := map[string][]byte{"password": []byte("x"), "tls.key": []byte("x")}
+	for name, row := range map[string]struct {
+		there  client.Object
+		change func(*v1alpha1.QuorateClusterSpec)
+		says   string
+	}{
+		"secrets": {&corev1.Secret{ObjectMeta: meta, Data: password}, func(s *v1alpha1.QuorateClusterSpec) { s.Secrets = []string{"theirs"} },
+			"the Secret theirs is of the QuorateCluster db"},
+		"env": {&corev1.Secret{ObjectMeta: meta, Data: password}, func(s *v1alpha1.QuorateClusterSpec) {
+			s.Env = []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "theirs"}, Key: "password"}}}}
+		}, "the Secret theirs is of the QuorateCluster db"},
+		"tls": {&corev1.Secret{ObjectMeta: meta, Data: password}, func(s *v1alpha1.QuorateClusterSpec) {
+			s.TLS.Mode, s.TLS.SecretName = "Secret", "theirs"
+		}, "the Secret theirs is of the QuorateCluster db"},
+		"root": {&corev1.Secret{ObjectMeta: meta, Data: password}, func(s *v1alpha1.QuorateClusterSpec) {
+			s.Auth = &v1alpha1.Auth{RootPasswordSecret: "theirs"}
+		}, "the Secret theirs is of the QuorateCluster db"},
+		"claim": {&corev1.PersistentVolumeClaim{ObjectMeta: meta}, func(s *v1alpha1.QuorateClusterSpec) { s.Claims = []string{"theirs"} },
+			"the claim theirs is the disk of a member of the QuorateCluster db"},
+		"an authority that is published": {&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"ca.crt": nil}},
+			func(s *v1alpha1.QuorateClusterSpec) { s.Secrets = []string{"theirs"} }, ""},
+		"a Secret of nobody's": {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: "ns"}, Data: password},
+			func(s *v1alpha1.QuorateClusterSpec) { s.Secrets = []string{"theirs", "absent"} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) { row.change(&c.Spec) })
+			f.must(f.Create(t.Context(), row.there.DeepCopyObject().(client.Object)))
+			err := f.step(8)
+			if (err != nil) != (row.says != "") || err != nil && !strings.Contains(err.Error(), row.says) || err != nil && len(f.pods()) > 0 {
+				t.Errorf("got %v, and %d pods", err, len(f.pods()))
+			}
+		})
+	}
+}
+
+// Ensure that a view that somebody else made stops no backup that was begun by hand, and is not taken for the cluster's.
+func TestReconcile_othersBackup(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	view := &v1alpha1.QuorateBackup{ObjectMeta: metav1.ObjectMeta{Name: "kv", Namespace: "ns", Labels: objects.Labels(f.cluster())}}
+	f.must(f.Create(t.Context(), view))
+	if f.must(f.step(2)); len(f.group.backup) > 0 {
+		t.Errorf("told %+v", f.group.backup)
+	}
+	c := f.cluster()
+	c.Spec.Backup = &v1alpha1.Backup{Place: "s3://b/p"}
+	f.must(f.Update(t.Context(), c))
+	if err := f.step(2); err == nil || !strings.Contains(err.Error(), "the QuorateBackup kv exists and is not of this cluster") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that another name of the Secret of root's password makes no second one.
+func TestReconcile_oneRootSecret(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) { c.Spec.Auth = &v1alpha1.Auth{RootPasswordSecret: "root"} })
+	f.found()
+	for _, name := range []string{"other", "db-authority"} {
+		c := f.cluster()
+		c.Spec.Auth.RootPasswordSecret = name
+		f.must(f.Update(t.Context(), c))
+		if err := f.step(2); err == nil || !strings.Contains(err.Error(), "there is no Secret "+name+": make it") {
+			t.Errorf("got %v", err)
+		}
+		if err := f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &corev1.Secret{}); err == nil {
+			t.Errorf("the Secret %s was made", name)
+		}
+	}
+}

@@ -22,6 +22,9 @@ func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster)
 	if c.Spec.Paused {
 		return r.certificates(ctx, c)
 	}
+	if err := r.others(ctx, c); err != nil {
+		return err
+	}
 	for _, service := range objects.Services(c) {
 		if err := r.service(ctx, c, service); err != nil {
 			return fmt.Errorf("the Service %s: %w", service.Name, err)
