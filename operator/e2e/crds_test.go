@@ -36,6 +36,9 @@ podLabels: {team: a}, podAnnotations: {mesh: "off"}, podSecurityContext: {}, ser
 		{"annotations of the operator", `{podAnnotations: {quorate.io/template: x}}`, "are the operator's"},
 		{"root as a user", `{auth: {rootPasswordSecret: r, users: [{name: root}]}}`, "root is made from rootPasswordSecret"},
 		{"a place that is none", `{backup: {place: "ftp://x"}}`, "should match"},
+		{"hosts", `{exposure: {hosts: [kv.example.com, "*.kv.example.com", localhost]}}`, ""},
+		{"a host with a port", `{exposure: {hosts: ["kv.example.com:2379"]}}`, "should match"},
+		{"a host of two lines", `{exposure: {hosts: ["kv.example.com\nx"]}}`, "should match"},
 		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
