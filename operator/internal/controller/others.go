@@ -36,7 +36,8 @@ func (r *Clusters) others(ctx context.Context, c *v1alpha1.QuorateCluster) error
 			return fmt.Errorf("the claim %s: %w", name, err)
 		}
 		if of := claim.Labels[objects.LabelCluster]; claim.Labels[objects.LabelUID] != "" {
-			return fmt.Errorf("the claim %s is the disk of a member of the QuorateCluster %s: take it out of spec.claims", name, of)
+			return fmt.Errorf("the claim %s is the disk of a member of the QuorateCluster %s: take it out of spec.claims", name,
+				of)
 		}
 	}
 	return nil

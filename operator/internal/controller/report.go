@@ -61,7 +61,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		lossOf(st, s, c)
 		conditions(st, s, c)
 		refusal(st, c, s.observed.Want.Refused)
-		strangers(st, c, s)
+		tellStrangers(st, c, s)
 	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
 			Reason: "NotLooked", Message: cmp.Or(st.Action, "no look has succeeded yet"), ObservedGeneration: c.Generation})
@@ -288,8 +288,8 @@ func refusal(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, why 
 			4096)})
 }
 
-// strangers is the condition of objects that have the labels of the cluster and are none of it.
-func strangers(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, s *sight) {
+// tellStrangers sets the condition of objects that have the labels of the cluster and are none of it.
+func tellStrangers(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, s *sight) {
 	if len(s.strangers) == 0 {
 		meta.RemoveStatusCondition(&st.Conditions, Strangers)
 		return

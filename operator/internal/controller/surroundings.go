@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -153,7 +154,7 @@ func (r *Clusters) certificateOf(
 		maps.Copy(spec, is) // somebody may have set more, such as a duration
 	}
 	maps.Copy(spec, wanted.Object["spec"].(map[string]any))
-	if there.Object["spec"] = spec; same(from.Object["spec"], spec) {
+	if there.Object["spec"] = spec; equality.Semantic.DeepEqual(from.Object["spec"], there.Object["spec"]) {
 		return nil
 	}
 	return r.Patch(ctx, there, client.MergeFrom(from))

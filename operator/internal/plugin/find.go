@@ -11,34 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/quorate/quorate/internal/ctl/command"
-)
-
-// Labels of members' pods, whoever made them.
-const instanceLabel = "app.kubernetes.io/instance"
-
-// Kinds before a name say which is meant where a QuorateCluster and a release have it.
-const (
-	kindCluster = "quoratecluster"
-	kindRelease = "release"
 )
 
 // mostListed bounds what is read of a list, and of names in an error.
 const mostListed = 500
 
 var clusterResource = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quorateclusters"}
-
-// cluster is a cluster with the pods of its members.
-type cluster struct {
-	name, namespace string
-	resource        *unstructured.Unstructured // the QuorateCluster; nil: a release of the chart
-	made            map[string]*appsv1.StatefulSet
-	pods            []*pod // that run; the ready ones first
-	warnings        []string
-}
 
 // find returns a cluster that has a running member.
 func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
@@ -141,14 +122,6 @@ func (k *Kubernetes) clusters(ctx context.Context) (names []string, err error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// unreachable is the error of an API server that does not answer as one.
-func unreachable(err error) error {
-	if apierrors.IsUnauthorized(err) {
-		return command.Refused(fmt.Errorf("the API server does not know you: %w; log in as for kubectl", err))
-	}
-	return command.Unreachable(fmt.Errorf("ask the API server: %w", err))
 }
 
 // readSecret reads a Secret; instead says what else helps.

@@ -21,6 +21,24 @@ import (
 // A pod wears the labels that somebody gave it, and gets root's password: it counts only as one of the object that makes the
 // cluster's pods, and that object says which Secrets are read and whether connections are encrypted.
 
+// instanceLabel of the pods of members is the name of the cluster, whoever made them.
+const instanceLabel = "app.kubernetes.io/instance"
+
+// Kinds before a name say which is meant where a QuorateCluster and a release have it.
+const (
+	kindCluster = "quoratecluster"
+	kindRelease = "release"
+)
+
+// cluster is a cluster with the pods of its members.
+type cluster struct {
+	name, namespace string
+	resource        *unstructured.Unstructured // the QuorateCluster; nil: a release of the chart
+	made            map[string]*appsv1.StatefulSet
+	pods            []*pod // that run; the ready ones first
+	warnings        []string
+}
+
 // memberOf reads a pod with the label of a cluster's name; nil: it is none of its members.
 func (k *Kubernetes) memberOf(ctx context.Context, c *cluster, kind string, p *corev1.Pod) (*pod, error) {
 	m := member(p)
@@ -54,7 +72,8 @@ func (k *Kubernetes) memberOf(ctx context.Context, c *cluster, kind string, p *c
 
 // owns tells whether a pod is a member's of the QuorateCluster, and one that its status names, if that names any.
 func (c *cluster) owns(p *corev1.Pod) bool {
-	of := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: c.name, Namespace: c.namespace, UID: c.resource.GetUID()}}
+	of := &v1alpha1.QuorateCluster{}
+	of.Name, of.Namespace, of.UID = c.name, c.namespace, c.resource.GetUID()
 	if objects.NotOf(of, p) != "" {
 		return false
 	}
@@ -77,8 +96,8 @@ func (c *cluster) encrypts(m *pod) error {
 	case mode == objects.TLSNone:
 		return nil
 	case !m.encrypted || m.selfSigned:
-		return command.Refused(fmt.Errorf("the pod %s does not encrypt as spec.tls of the QuorateCluster %s says, and nothing is "+
-			"sent to it: see kubectl -n %s describe pod %[1]s", m.name, c.name, c.namespace))
+		return command.Refused(fmt.Errorf("the pod %s does not encrypt as spec.tls of the QuorateCluster %s says, and nothing "+
+			"is sent to it: see kubectl -n %s describe pod %[1]s", m.name, c.name, c.namespace))
 	case mode == objects.TLSSecret:
 		secret = text("secretName")
 	}
