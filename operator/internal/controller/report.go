@@ -224,20 +224,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		return known && !found[at.Type]
 	})
 	if s.view.Described == nil {
-		reason, message := "NoLeader", "no leader answers"
-		if loss := st.QuorumLoss; loss != nil {
-			reason = "QuorumLost"
-			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
-				"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
-				loss.Consent)
-			message += compared(loss, s)
-			if why := s.observed.WhyLost(loss.Lost); why != "" {
-				message += ". " + why
-			}
-		} else if s.view.Err != nil {
-			message = s.view.Err.Error()
-		}
-		message += prefixed(". ", s.observed.UsedNoMore())
+		reason, message := noLeader(st, s)
 		set(Available, false, reason, message)
 		set(Healthy, false, reason, message)
 		return
@@ -269,6 +256,24 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// noLeader says why no leader answers, and what is left.
+func noLeader(st *v1alpha1.QuorateClusterStatus, s *sight) (reason, message string) {
+	reason, message = "NoLeader", "no leader answers"
+	if loss := st.QuorumLoss; loss != nil {
+		reason = "QuorumLost"
+		message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
+			"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
+			loss.Consent)
+		message += compared(loss, s)
+		if why := s.observed.WhyLost(loss.Lost); why != "" {
+			message += ". " + why
+		}
+	} else if s.view.Err != nil {
+		message = s.view.Err.Error()
+	}
+	return reason, message + prefixed(". ", s.observed.UsedNoMore())
 }
 
 // refusal is the condition of an image that is refused.
