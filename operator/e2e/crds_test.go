@@ -43,6 +43,9 @@ env: [{name: A, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor:
 		{"a loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1b}}`, ""},
 		{"another loss without comparing", `{recovery: {acceptLossAfter: 5, loss: 0a1b, uncomparedLoss: 0a1c}}`, "take that of a former loss out"},
 		{"no loss, without comparing", `{recovery: {acceptLossAfter: 5, uncomparedLoss: 0a1b}}`, "take that of a former loss out"},
+		{"hosts", `{exposure: {hosts: [kv.example.com, "*.kv.example.com", localhost]}}`, ""},
+		{"a host with a port", `{exposure: {hosts: ["kv.example.com:2379"]}}`, "should match"},
+		{"a host of two lines", `{exposure: {hosts: ["kv.example.com\nx"]}}`, "should match"},
 		{"no time to wait", `{replaceAfter: 1s}`, "at least 5s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -38,6 +38,7 @@ func kubectlQuorate(ctx context.Context, c *cluster) error {
 	person, err := c.account(ctx, "person", []rbacv1.PolicyRule{
 		{APIGroups: []string{"quorate.io"}, Resources: []string{"quorateclusters"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: secrets},
 	})

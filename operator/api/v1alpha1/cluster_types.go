@@ -274,6 +274,8 @@ type Exposure struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Hosts are further names in the certificates of members, by which clients reach them.
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`
 	Hosts []string `json:"hosts,omitempty"`
 }
 

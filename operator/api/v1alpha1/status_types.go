@@ -23,7 +23,8 @@ type QuorateClusterStatus struct {
 	Leader string `json:"leader,omitempty"`
 	// Conditions are Available, Progressing and Healthy, and one for each finding of the doctor, by its code, with cause
 	// and cure. ClaimsKept is there while claims of former members stay, NodeShared while a node has several voters,
-	// VersionRefused while members do not get the spec's image, Paused once the operator has seen spec.paused.
+	// VersionRefused while members do not get the spec's image, Paused once the operator has seen spec.paused,
+	// Strangers while objects have labels of the cluster that are none of it.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -75,7 +74,7 @@ func (r *Clusters) create(ctx context.Context, object client.Object, c *v1alpha1
 		return err
 	}
 	if there.GetLabels()[objects.LabelUID] != string(c.UID) {
-		return fmt.Errorf("%s exists and is not of this cluster: delete or rename it", object.GetName())
+		return othersError(there)
 	}
 	return nil
 }
@@ -86,7 +85,8 @@ func (r *Clusters) createPod(ctx context.Context, c *v1alpha1.QuorateCluster, s 
 	if err := r.annotate(ctx, claim, objects.AnnotationUsed, "true"); err != nil {
 		return err
 	}
-	if s.observed.Cluster != nil && s.observed.Cluster.Epoch.Name != "" { // it names the member
+	// it names the member
+	if s.observed.Cluster != nil && s.observed.Cluster.Epoch.Name != "" && s.observed.Doubted() == "" {
 		if err := r.annotate(ctx, claim, objects.AnnotationEpoch, s.observed.Cluster.Epoch.Name); err != nil {
 			return err
 		}

@@ -61,6 +61,7 @@ func TestReconcile_claimsKept(t *testing.T) {
 	claim := f.claim(f.pods()[0].Name).DeepCopy()
 	claim.Name, claim.UID, claim.ResourceVersion = claim.Name+"0", "", ""
 	delete(claim.Annotations, objects.AnnotationEpoch)
+	claim.Labels[objects.LabelMember] = claim.Name
 	claim.Annotations[objects.AnnotationUsed] = "true"
 	f.must(f.Create(t.Context(), claim))
 	f.must(f.step(1))

@@ -146,6 +146,9 @@ func (r *Clusters) certificate(ctx context.Context, c *v1alpha1.QuorateCluster, 
 		return err
 	}
 	fresh := err != nil
+	if !fresh && secret.Labels[objects.LabelUID] != string(c.UID) {
+		return othersError(secret)
+	}
 	pair := certs.Pair{Cert: secret.Data[corev1.TLSCertKey], Key: secret.Data[corev1.TLSPrivateKeyKey]}
 	due := fresh || certs.Due(pair, trusted, hosts(c, member), r.Now()) != ""
 	if !due && bytes.Equal(secret.Data["ca.crt"], trusted) {

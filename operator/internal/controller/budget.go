@@ -17,9 +17,10 @@ import (
 
 // label marks the pods of voters, which the disruption budget counts. A new pod gets its mark once all voters reach each
 // other: until then none is evicted, since a member that others do not reach is no part of a quorum, though it is ready. A pod
-// whose member is no voter any more loses it before the budget gets smaller: it would stand for a voter in the count.
+// whose member is no voter any more loses it before the budget gets smaller: it would stand for a voter in the count. While
+// members tell different clusters all marks stay.
 func (r *Clusters) label(ctx context.Context, s *sight) error {
-	if s.observed.Cluster == nil {
+	if s.observed.Cluster == nil || s.observed.Doubted() != "" {
 		return nil
 	}
 	voters := map[string]bool{}
@@ -63,7 +64,9 @@ func (r *Clusters) budget(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		return r.create(ctx, wanted, c)
 	case err != nil:
 		return err
-	case s.observed.Cluster == nil:
+	case there.Labels[objects.LabelUID] != string(c.UID):
+		return othersError(there)
+	case s.observed.Cluster == nil, s.observed.Doubted() != "":
 		return nil
 	case there.Spec.MinAvailable != nil && *there.Spec.MinAvailable == *wanted.Spec.MinAvailable:
 		return nil

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -32,4 +33,10 @@ type Clusters struct {
 	told          sync.Map // name of a cluster → when its status was written
 	shares        shares
 	ages          sync.Map // name of a cluster → what its pods and jobs were at the last look, and since when: see ages
+}
+
+// othersError is that of an object of somebody else which has the name of one that the cluster needs.
+func othersError(there client.Object) error {
+	return fmt.Errorf("%s exists and is not of this cluster: delete or rename it, or give the cluster another name",
+		there.GetName())
 }

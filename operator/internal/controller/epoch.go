@@ -11,8 +11,9 @@ import (
 
 // epochs notes on the claim of each member that the leader names in which epoch that is. So claims themselves tell which
 // members a recovery left out, whoever ran it, and whatever becomes of the status. A member that is named was not removed.
+// While there is a doubt whose word counts nothing is noted: one that lies may name an epoch, too.
 func (r *Clusters) epochs(ctx context.Context, s *sight) error {
-	if s.observed.Cluster == nil {
+	if s.observed.Cluster == nil || s.observed.Doubted() != "" {
 		return nil
 	}
 	for i := range s.observed.Cluster.Members {

@@ -96,14 +96,21 @@ func (r *Clusters) backup(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		return err
 	}
 	exists := err == nil
+	ours := exists && metav1.IsControlledBy(view, c)
 	if c.Spec.Backup == nil {
-		if !exists || view.Labels[objects.LabelUID] != string(c.UID) {
+		if c.Status.BackupApplied != "" { // else somebody began it by hand, whoever made the view
+			if _, err := s.group.Backup(ctx, &members.Backup{}); err != nil {
+				return err
+			}
+			c.Status.BackupApplied = ""
+		}
+		if !ours {
 			return nil
 		}
-		if _, err := s.group.Backup(ctx, &members.Backup{}); err != nil {
-			return err
-		}
 		return client.IgnoreNotFound(r.Delete(ctx, view))
+	}
+	if exists && !ours {
+		return fmt.Errorf("the QuorateBackup %w", othersError(view))
 	}
 	if !exists {
 		view = &v1alpha1.QuorateBackup{ObjectMeta: objects.Meta(c, c.Name)}

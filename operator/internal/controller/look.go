@@ -31,6 +31,17 @@ type sight struct {
 	group    Cluster // nil: no member has an address
 	view     *members.View
 	ages     *ages
+	// strangers have the labels of the cluster, and are none of it: why, by kind and name. They are never touched.
+	strangers map[string]string
+}
+
+// isOf tells whether an object is of the cluster, and remembers it if it is not.
+func (s *sight) isOf(c *v1alpha1.QuorateCluster, kind string, object client.Object) bool {
+	why := objects.NotOf(c, object)
+	if why != "" {
+		s.strangers[kind+" "+object.GetName()] = why
+	}
+	return why == ""
 }
 
 func (s *sight) close() {
@@ -51,16 +62,22 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 		return err
 	}
 	s.pods, s.claims = map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}
-	s.observed = decide.Observed{Kept: kept(c)}
+	s.observed, s.strangers = decide.Observed{Kept: kept(c)}, map[string]string{}
 	s.ages = r.agesOf(client.ObjectKeyFromObject(c))
 	for i := range claims {
 		claim := &claims[i]
+		if !s.isOf(c, "claim", claim) {
+			continue
+		}
 		s.claims[claim.Name] = claim
 		s.observed.Claims = append(s.observed.Claims, claimOf(claim, c))
 	}
 	nodes := map[string]*corev1.Node{}
 	for i := range pods {
 		pod := &pods[i]
+		if !s.isOf(c, "pod", pod) {
+			continue
+		}
 		s.pods[pod.Name] = pod
 		node, err := r.node(ctx, nodes, pod.Spec.NodeName)
 		if err != nil {
@@ -87,7 +104,7 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 // the feature level; then the one that they had. It returns the spec's image and why it is refused, or nothing. The image of a
 // member that serves is never refused: somebody's own tag may look like that of a former release.
 func chooseImage(c *v1alpha1.QuorateCluster, s *sight) (why string) {
-	if s.view.Described != nil {
+	if s.view.Described != nil && s.observed.Doubted() == "" {
 		c.Status.FeatureLevel = int32(s.view.Described.GetLevel())
 	}
 	serving := map[string]bool{}
@@ -151,11 +168,12 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		if pod.Labels[objects.LabelPurpose] == objects.PurposeMember && pod.Status.PodIP != "" &&
 			pod.Status.Phase == corev1.PodRunning {
 			name := pod.Labels[objects.LabelMember]
-			seat := members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name)}
-			if claim := s.claims[name]; claim != nil {
-				seat.Epoch = decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])
+			claim := s.claims[name]
+			if claim == nil { // a claim stays for as long as its pod, and has the member's certificate
+				continue
 			}
-			seats = append(seats, seat)
+			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name),
+				Epoch: decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])})
 		}
 	}
 	if len(seats) == 0 {

@@ -37,13 +37,19 @@ func TestReconcile_recoveredByHand(t *testing.T) {
 	}}, func(c *v1alpha1.QuorateCluster) { c.Spec.Members = 3 })
 	f.found()
 	names := []string{f.pods()[0].Name, f.pods()[1].Name, f.pods()[2].Name}
-	described := f.group.described
+	described, claim := f.group.described, &corev1.PersistentVolumeClaim{}
 	described.Epoch, described.Members = "1-0a1b2c3d", described.Members[:1]
+	f.must(f.step(2))
+	if f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: names[0]}, claim)); claim.Annotations[objects.AnnotationEpoch] != "0" {
+		t.Error("the epoch is believed while members serve that it left out")
+	}
+	for _, pod := range f.pods()[1:] {
+		f.run(&pod, false)
+	}
 	f.must(f.step(6))
 	if len(deleted) > 0 {
 		t.Fatalf("%v went, which may have what the survivor lacks", deleted)
 	}
-	claim := &corev1.PersistentVolumeClaim{}
 	for i, epoch := range []string{"1-0a1b2c3d", "0", "0"} {
 		f.must(f.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: names[i]}, claim))
 		if got := claim.Annotations[objects.AnnotationEpoch]; got != epoch {
@@ -89,6 +95,12 @@ func TestReconcile_budget(t *testing.T) {
 	}
 	f.group.described = described
 	described.Members = described.Members[:1]
+	if f.must(f.step(1)); least() != 2 {
+		t.Errorf("%d pods must be there while members serve that are not named", least())
+	}
+	for _, pod := range f.pods()[1:] { // they have heard that they were removed
+		f.run(&pod, false)
+	}
 	f.must(f.step(1))
 	var marked corev1.PodList
 	f.must(f.List(t.Context(), &marked, client.MatchingLabels{objects.LabelVoter: "true"}))

@@ -23,7 +23,11 @@ const (
 	passwordNew = "next"
 )
 
-// rootPassword makes root's password, if nobody did. One that the cluster has already is never drawn anew.
+// annotationMade names on the Secret of remembered passwords the one that the operator made for people.
+const annotationMade = "quorate.io/root-password-secret"
+
+// rootPassword makes root's password, if nobody did. One that the cluster has already is never drawn anew, and no second Secret
+// is made where the spec names another one: each would stay for ever.
 func (r *Clusters) rootPassword(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Spec.Auth.RootPasswordSecret}
 	err := r.Read.Get(ctx, key, &corev1.Secret{})
@@ -38,6 +42,19 @@ func (r *Clusters) rootPassword(ctx context.Context, c *v1alpha1.QuorateCluster)
 	if text == "" && c.Status.UsersApplied != "" {
 		return fmt.Errorf("the Secret %s is gone, and the cluster has a password of root: make the Secret again, with that "+
 			"under the key %q", key.Name, passwordKey)
+	}
+	switch made := remembered.Annotations[annotationMade]; {
+	case made == "":
+		if remembered.Annotations == nil {
+			remembered.Annotations = map[string]string{}
+		}
+		remembered.Annotations[annotationMade] = key.Name
+		if err := r.write(ctx, c, remembered); err != nil {
+			return err
+		}
+	case made != key.Name:
+		return fmt.Errorf("there is no Secret %s: make it, with a password under the key %q. The operator has made the Secret "+
+			"%s, and makes no other one", key.Name, passwordKey, made)
 	}
 	secret := &corev1.Secret{ObjectMeta: objects.Meta(c, key.Name),
 		Data: map[string][]byte{passwordKey: []byte(cmp.Or(text, rand.Text()))}}
@@ -74,6 +91,11 @@ func (r *Clusters) rememberRoot(ctx context.Context, c *v1alpha1.QuorateCluster,
 		secret.Data = map[string][]byte{}
 	}
 	secret.Data[key] = []byte(password)
+	return r.write(ctx, c, secret)
+}
+
+// write makes the Secret of remembered passwords, or changes it.
+func (r *Clusters) write(ctx context.Context, c *v1alpha1.QuorateCluster, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
 		return r.create(ctx, secret, c)
 	}

@@ -33,7 +33,9 @@ const (
 	NodeShared  = "NodeShared"  // a node has several voters; absent: none has
 	// VersionRefused says why members do not get the image of the spec; absent: they do.
 	VersionRefused = "VersionRefused"
-	Paused         = "Paused" // the operator has seen spec.paused, and makes no step; absent: it makes some
+	// Strangers names objects with the labels of the cluster that are none of it; absent: there are none.
+	Strangers = "Strangers"
+	Paused    = "Paused" // the operator has seen spec.paused, and makes no step; absent: it makes some
 )
 
 // report writes the status, if it is another one than before.
@@ -59,6 +61,7 @@ func (r *Clusters) report(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 		lossOf(st, s, c)
 		conditions(st, s, c)
 		refusal(st, c, s.observed.Want.Refused)
+		tellStrangers(st, c, s)
 	} else if meta.FindStatusCondition(st.Conditions, Available) == nil {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Available, Status: metav1.ConditionUnknown,
 			Reason: "NotLooked", Message: cmp.Or(st.Action, "no look has succeeded yet"), ObservedGeneration: c.Generation})
@@ -139,13 +142,16 @@ func (r *Clusters) ticks(name types.NamespacedName, before, after *v1alpha1.Quor
 	return false
 }
 
-// membersOf tells the members as the cluster does.
+// membersOf tells the members as the cluster does; while members tell different clusters those that were told before.
 func membersOf(st *v1alpha1.QuorateClusterStatus, s *sight) {
 	if s.view.Described == nil {
 		st.HealthyMembers, st.Leader = 0, ""
 		for i := range st.Members {
 			st.Members[i].Healthy, st.Members[i].Leader = false, false
 		}
+		return
+	}
+	if s.observed.Doubted() != "" {
 		return
 	}
 	st.Members, st.HealthyMembers, st.Leader = nil, 0, ""
@@ -218,20 +224,7 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		return known && !found[at.Type]
 	})
 	if s.view.Described == nil {
-		reason, message := "NoLeader", "no leader answers"
-		if loss := st.QuorumLoss; loss != nil {
-			reason = "QuorumLost"
-			message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
-				"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
-				loss.Consent)
-			message += compared(loss, s)
-			if why := s.observed.WhyLost(loss.Lost); why != "" {
-				message += ". " + why
-			}
-		} else if s.view.Err != nil {
-			message = s.view.Err.Error()
-		}
-		message += prefixed(". ", s.observed.UsedNoMore())
+		reason, message := noLeader(st, s)
 		set(Available, false, reason, message)
 		set(Healthy, false, reason, message)
 		return
@@ -251,7 +244,10 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 		meta.RemoveStatusCondition(&st.Conditions, ClaimsKept)
 	}
 	worst := doctor.Worst(s.view.Findings)
+	contradicted := s.observed.Contradicted()
 	switch {
+	case contradicted != "":
+		set(Healthy, false, "Contradicted", contradicted)
 	case len(s.view.Findings) > 0 && worst < doctor.Advice:
 		f := &s.view.Findings[0]
 		set(Healthy, false, reasonOf(worst), f.Sentence+" → "+cureOf(c, f))
@@ -260,6 +256,24 @@ func conditions(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.Quorate
 	default:
 		set(Healthy, true, "Well", "the doctor finds nothing above advice")
 	}
+}
+
+// noLeader says why no leader answers, and what is left.
+func noLeader(st *v1alpha1.QuorateClusterStatus, s *sight) (reason, message string) {
+	reason, message = "NoLeader", "no leader answers"
+	if loss := st.QuorumLoss; loss != nil {
+		reason = "QuorumLost"
+		message = fmt.Sprintf("%v are lost. %s is the best survivor, at revision %d: what was written after it "+
+			"would be lost. If no other member comes back, accept that: %s", loss.Lost, loss.Survivor, loss.Revision,
+			loss.Consent)
+		message += compared(loss, s)
+		if why := s.observed.WhyLost(loss.Lost); why != "" {
+			message += ". " + why
+		}
+	} else if s.view.Err != nil {
+		message = s.view.Err.Error()
+	}
+	return reason, message + prefixed(". ", s.observed.UsedNoMore())
 }
 
 // refusal is the condition of an image that is refused.
@@ -277,6 +291,17 @@ func refusal(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, why 
 		Reason: "FeatureLevel", ObservedGeneration: c.Generation,
 		Message: bounded(fmt.Sprintf("no member gets %s → set spec.version to that of %s%s", why, needed.Builds(), back),
 			4096)})
+}
+
+// tellStrangers sets the condition of objects that have the labels of the cluster and are none of it.
+func tellStrangers(st *v1alpha1.QuorateClusterStatus, c *v1alpha1.QuorateCluster, s *sight) {
+	if len(s.strangers) == 0 {
+		meta.RemoveStatusCondition(&st.Conditions, Strangers)
+		return
+	}
+	meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: Strangers, Status: metav1.ConditionTrue, Reason: "Labels",
+		ObservedGeneration: c.Generation, Message: bounded("objects have the labels of the cluster, are none of it, and are "+
+			"never touched: "+objects.Named(s.strangers)+" → take the label "+objects.LabelUID+" off them", 4096)})
 }
 
 // sharedNodes says which voters would be lost with one node, and what can be done; empty: each voter has a node of its own.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,9 @@ import (
 func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	if c.Spec.Paused {
 		return r.certificates(ctx, c)
+	}
+	if err := r.others(ctx, c); err != nil {
+		return err
 	}
 	for _, service := range objects.Services(c) {
 		if err := r.service(ctx, c, service); err != nil {
@@ -55,7 +59,7 @@ func (r *Clusters) service(ctx context.Context, c *v1alpha1.QuorateCluster, want
 	case err != nil:
 		return err
 	case there.Labels[objects.LabelUID] != string(c.UID):
-		return fmt.Errorf("it exists and is not of this cluster: delete it, or give the cluster another name")
+		return othersError(there)
 	}
 	from := there.DeepCopy()
 	there.Spec.Type, there.Spec.Selector = wanted.Spec.Type, wanted.Spec.Selector
@@ -83,9 +87,11 @@ func (r *Clusters) membersOf(ctx context.Context, c *v1alpha1.QuorateCluster) ([
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(claims))
+	var names []string
 	for i := range claims {
-		names[i] = claims[i].Name
+		if claim := &claims[i]; objects.NotOf(c, claim) == "" {
+			names = append(names, claim.Name)
+		}
 	}
 	slices.Sort(names)
 	return names, nil
@@ -122,13 +128,33 @@ func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) 
 			"issuerRef": map[string]any{"name": c.Spec.TLS.IssuerRef.Name, "kind": c.Spec.TLS.IssuerRef.Kind}}
 		there := &unstructured.Unstructured{}
 		there.SetGroupVersionKind(wanted.GroupVersionKind())
-		err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
-		if apierrors.IsNotFound(err) {
-			err = r.Create(ctx, wanted)
-		}
-		if client.IgnoreAlreadyExists(err) != nil {
+		if err := r.certificateOf(ctx, c, wanted, there); err != nil {
 			return fmt.Errorf("the Certificate %s of cert-manager: %w", meta.Name, err)
 		}
 	}
 	return nil
+}
+
+// certificateOf makes a Certificate, or lets the cluster's own be as the spec wants it.
+func (r *Clusters) certificateOf(
+	ctx context.Context, c *v1alpha1.QuorateCluster, wanted, there *unstructured.Unstructured,
+) error {
+	err := r.Read.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.create(ctx, wanted, c)
+	case err != nil:
+		return err
+	case there.GetLabels()[objects.LabelUID] != string(c.UID):
+		return othersError(there)
+	}
+	from, spec := there.DeepCopy(), map[string]any{}
+	if is, ok := there.Object["spec"].(map[string]any); ok {
+		maps.Copy(spec, is) // somebody may have set more, such as a duration
+	}
+	maps.Copy(spec, wanted.Object["spec"].(map[string]any))
+	if there.Object["spec"] = spec; equality.Semantic.DeepEqual(from.Object["spec"], there.Object["spec"]) {
+		return nil
+	}
+	return r.Patch(ctx, there, client.MergeFrom(from))
 }

@@ -84,7 +84,7 @@ func (w *world) judge(a decide.Action) {
 		}
 	case decide.DeleteClaim:
 		w.only(a.Member, breaks)
-		if w.voters[a.Member] || w.learners[a.Member] {
+		if (w.voters[a.Member] || w.learners[a.Member]) && (w.disk[a.Member] || w.liar == "") {
 			breaks("the claim of a member is deleted")
 		}
 		if w.leftOut[a.Member] {
@@ -198,8 +198,8 @@ func (w *world) report() {
 	if o.Cluster == nil {
 		return
 	}
-	for name, c := range w.claims { // a note of what the leader named, on each claim
-		if w.voters[name] || w.learners[name] {
+	for i := range o.Cluster.Members { // a note of what the leader named, on each claim
+		if c := w.claims[o.Cluster.Members[i].Name]; c != nil && o.Doubted() == "" {
 			c.Epoch, c.Removed = o.Cluster.Epoch, false
 		}
 	}
@@ -230,8 +230,8 @@ func (w *world) act(a decide.Action) {
 	case decide.CreatePod:
 		w.claims[a.Member].Used = true
 		w.pods[a.Member] = &decide.Pod{Member: a.Member, Template: w.want.Template, Founding: len(a.Names) > 0, Life: w.life()}
-		if w.quorum() {
-			w.claims[a.Member].Epoch = w.epoch
+		if o := w.observe(); o.Cluster != nil && o.Doubted() == "" {
+			w.claims[a.Member].Epoch = o.Cluster.Epoch
 		}
 		w.node[a.Member] = w.rand.IntN(len(w.lost))
 	case decide.DeletePod:

@@ -8,6 +8,8 @@
 //   - A member has one claim and at most one pod; a name that was used is not used again.
 //   - A pod may found a cluster only while no cluster of that name was founded.
 //   - A claim is deleted only when its member was removed by a job, never when it was left out by a recovery, whoever ran that.
+//   - No member is stopped or noted as removed, and no claim deleted, by one word about the cluster while another one of equal
+//     standing is of another leader or other members; nothing is for a removal while a member serves that is not named.
 //   - No pod starts for a member that was removed, or that a recovery left out, as far as claims tell; and no pod of the latter
 //     is stopped on a claim that goes with it.
 //   - A consent to a loss counts for the loss for which it was given: not once a quorum may have worked, and not twice.

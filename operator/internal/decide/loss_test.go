@@ -90,6 +90,10 @@ func TestNext_randomLoss(t *testing.T) {
 			if strings.Contains(last.Why, "quorate.io/left-out-") {
 				w.asks()
 			}
+			if _, note, ok := strings.Cut(last.Why, " --overwrite quorate.io/leaves="); ok && strings.Contains(last.Why, "different clusters") {
+				note, _, _ = strings.Cut(note, "`")
+				w.claims[w.leaderOf(&w.line)].Leaves = strings.Split(note, ",")
+			}
 			for name, c := range w.claims { // no process had it yet, or none starts with what it has
 				if (w.damaged[name] || !w.disk[name]) && (strings.Contains(last.Why, "delete the claims, and then the pods") ||
 					strings.Contains(last.Why, "delete its claim, and then its pod") && len(c.Leaves) > 0) {

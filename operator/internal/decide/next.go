@@ -5,7 +5,7 @@ import "slices"
 // Next returns the one action for what is observed; while the cluster is paused, only one that touches no member. A consent
 // that is there meanwhile is void: nobody knows what is done by hand before the pause ends.
 func Next(o *Observed) Action {
-	a := next(o)
+	a := o.uncontradicted(next(o))
 	switch {
 	case !o.Want.Paused || slices.Contains(whilePaused, a.Kind):
 		return a
@@ -23,7 +23,7 @@ func next(o *Observed) Action {
 	rules := []func(*Observed) *Action{recovery, founding, restoreProcesses, quorumLoss}
 	if o.Cluster != nil && o.Kept.Founded {
 		rules = []func(*Observed) *Action{recovery, voidConsent, restoreProcesses, lostNewcomers, jobs, leavers, lostMembers,
-			fewer, more, spares, drains, roll, grow, absent, refused, tellDropped}
+			fewer, more, spares, drains, roll, grow, doubted, absent, refused, tellDropped}
 	}
 	for _, rule := range rules {
 		if action := rule(o); action != nil {

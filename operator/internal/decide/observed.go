@@ -133,6 +133,8 @@ type Pod struct {
 // Cluster is what the cluster tells of itself.
 type Cluster struct {
 	Term    uint64 // of the leader; 0: not known
+	By      string // the member that told it
+	Leader  uint64 // the ID of the member that leads
 	Epoch   Epoch
 	Members []Member // in the order in which an upgrade restarts them
 	Jobs    []Job    // that have not ended
@@ -142,6 +144,17 @@ type Cluster struct {
 	Unsettled bool
 	// Blockers are reasons not to restart a member that works, as `quorate upgrade plan` and the doctor tell them.
 	Blockers []string
+	// Others are the words of other members about the cluster, in the same look: see Told.
+	Others []Told
+}
+
+// Told is another word about the cluster, in the same look: that of a leader as a member passed it on. It counts if no claim
+// tells that a recovery left its epoch behind.
+type Told struct {
+	Member  string // that passed it on, and is in Members
+	Epoch   Epoch
+	Leader  uint64
+	Members []Member // with ID, Name and Voter
 }
 
 // Member is one of the configuration.

@@ -169,8 +169,12 @@ func jobs(o *Observed) *Action {
 }
 
 // leavers deletes pods and claims of members that were removed, and notes that on claims first: while no leader answers the
-// members are not known, and none that was removed shall start, or be taken for a survivor.
+// members are not known, and none that was removed shall start, or be taken for a survivor. While there is a doubt who was
+// removed it does nothing.
 func leavers(o *Observed) *Action {
+	if o.Doubted() != "" {
+		return nil
+	}
 	for i := range o.Claims {
 		if c := &o.Claims[i]; !c.Removed && o.removed(c) {
 			return &Action{Kind: NoteRemoved, Member: c.Member, Why: "it is no member any more"}

@@ -49,6 +49,10 @@ type world struct {
 	slow       bool              // pods that were deleted go after a while
 	damaged    map[string]bool   // disks on which the process ends each time it starts
 	lived      map[string]uint64 // the number of the epoch of a disk
+	liar       string            // a member that tells what is not so
+	denied     string            // a member of which the liar says that it was removed
+	lies       int               // how
+	elects     bool              // the others have no leader for a moment
 }
 
 // line is a cluster with its epoch.
@@ -185,7 +189,7 @@ func (w *world) observe() *decide.Observed {
 	for _, key := range sorted(w.pods) {
 		p := *w.pods[key]
 		p.Name, p.NodeLost, p.Draining = key, w.lost[w.node[key]] && !p.Homeless, w.drain[w.node[key]]
-		p.Ready = w.up(key) && w.quorum()
+		p.Ready = w.serves(key)
 		p.Stuck = 10 * time.Minute
 		o.Pods = append(o.Pods, p)
 	}
@@ -199,13 +203,8 @@ func (w *world) observe() *decide.Observed {
 		}
 		return o
 	}
-	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term, Unsettled: w.unsettled > 0}
-	leader := ""
-	for _, name := range sorted(w.voters) {
-		if w.on(&w.line, name) && (leader == "" || w.cordoned[leader]) {
-			leader = name
-		}
-	}
+	leader := w.leaderOf(&w.line)
+	o.Cluster = &decide.Cluster{Epoch: w.epoch, Term: w.term, Unsettled: w.unsettled > 0, By: leader, Leader: w.ids[leader], Others: w.told(leader)}
 	for _, name := range append(sorted(w.voters), sorted(w.learners)...) {
 		up := w.on(&w.line, name)
 		m := decide.Member{ID: w.ids[name], Name: name, Voter: w.voters[name], Joining: w.learners[name], Started: w.disk[name],
@@ -227,6 +226,7 @@ func (w *world) observe() *decide.Observed {
 			o.Cluster.Jobs[0].Removes = []uint64{w.ids[w.job.remove]}
 		}
 	}
+	w.lie(o)
 	return o
 }
 

@@ -54,7 +54,8 @@ func (g *Group) Look(ctx context.Context, cluster uint64, newest decide.Epoch) *
 		v.Err = fmt.Errorf("the jobs of the cluster: %w", said{err})
 		return v
 	}
-	v.Described = described[best]
+	v.Described, v.By = described[best], g.seats[best].Member
+	v.Others = othersOf(g.seats, described, answered, best, cluster, newest)
 	collected, err := g.collect(asking, conn, v.Described)
 	if err != nil {
 		text := "the doctor could not be asked: " + said{err}.Error()
@@ -124,8 +125,7 @@ func bestOf(
 	best, former := -1, error(nil)
 	for _, i := range answered {
 		d := described[i]
-		own := slices.IndexFunc(d.GetMembers(), func(m *quoratepb.Member) bool { return m.GetName() == seats[i].Member })
-		if d.GetLeader() == 0 || d.GetClusterId() == 0 || cluster != 0 && d.GetClusterId() != cluster || own < 0 {
+		if !isOf(d, seats[i].Member, cluster) {
 			continue
 		}
 		if epochOf(d, &seats[i]).Former(newest) {
@@ -140,6 +140,30 @@ func bestOf(
 		return best, nil
 	}
 	return -1, former
+}
+
+// isOf tells whether a member's answer is that of a leader of the cluster that has the member.
+func isOf(d *quoratepb.Cluster, member string, cluster uint64) bool {
+	return d.GetLeader() != 0 && d.GetClusterId() != 0 && (cluster == 0 || d.GetClusterId() == cluster) &&
+		slices.ContainsFunc(d.GetMembers(), func(m *quoratepb.Member) bool { return m.GetName() == member })
+}
+
+// othersOf are the answers beside the best that count, as decisions take them.
+func othersOf(
+	seats []Seat, described []*quoratepb.Cluster, answered []int, best int, cluster uint64, newest decide.Epoch,
+) (out []decide.Told) {
+	for _, i := range answered {
+		d, epoch := described[i], epochOf(described[i], &seats[i])
+		if i == best || !isOf(d, seats[i].Member, cluster) || epoch.Former(newest) {
+			continue
+		}
+		t := decide.Told{Member: seats[i].Member, Epoch: epoch, Leader: d.GetLeader()}
+		for _, m := range d.GetMembers() {
+			t.Members = append(t.Members, decide.Member{ID: m.GetId(), Name: m.GetName(), Voter: votes(m)})
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // epochOf is the epoch of an answer; of a build that tells none that of the claim.

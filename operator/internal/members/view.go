@@ -21,6 +21,9 @@ type View struct {
 	// know yet, and counts for no quorum that they lead.
 	Apart   []string
 	Answers []decide.Answer
+	// By is the member that passed Described on, and Others is what the others passed on, where that counts as much.
+	By     string
+	Others []decide.Told
 	// Err is why members did not answer; some may have.
 	Err error
 	// Refused says that a member does not let root in by any password that is known, or by none.
@@ -33,8 +36,8 @@ func (v *View) Cluster() *decide.Cluster {
 	if v.Described == nil {
 		return nil
 	}
-	c := &decide.Cluster{Term: v.Described.GetTerm(), Epoch: decide.ParseEpoch(v.Described.GetEpoch()),
-		Joint: v.Described.GetJoint(), Unsettled: !v.Described.GetSettled(),
+	c := &decide.Cluster{By: v.By, Others: v.Others, Leader: v.Described.GetLeader(), Term: v.Described.GetTerm(),
+		Epoch: decide.ParseEpoch(v.Described.GetEpoch()), Joint: v.Described.GetJoint(), Unsettled: !v.Described.GetSettled(),
 		Blockers: append(upgrade.Blockers(v.Described, v.Jobs), v.Apart...)}
 	lost := map[string]bool{}
 	for i := range v.Findings {

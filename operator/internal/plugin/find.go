@@ -7,20 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/quorate/quorate/internal/ctl/command"
-)
-
-// Labels of members' pods, whoever made them.
-const (
-	instanceLabel  = "app.kubernetes.io/instance"
-	managedByLabel = "app.kubernetes.io/managed-by"
-	operatorName   = "quorate-operator"
 )
 
 // mostListed bounds what is read of a list, and of names in an error.
@@ -28,29 +21,27 @@ const mostListed = 500
 
 var clusterResource = schema.GroupVersionResource{Group: "quorate.io", Version: "v1alpha1", Resource: "quorateclusters"}
 
-// cluster is a cluster with the pods of its members.
-type cluster struct {
-	name, namespace string
-	resource        *unstructured.Unstructured // the QuorateCluster; nil: a release of the chart
-	pods            []*pod                     // that run; the ready ones first
-	warnings        []string
-}
-
 // find returns a cluster that has a running member.
 func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
-	c := &cluster{name: name, namespace: k.Namespace}
-	selector := instanceLabel + "=" + name
-	resource, err := k.Resources.Resource(clusterResource).Namespace(k.Namespace).Get(ctx, name, metav1.GetOptions{})
+	kind, bare, both := strings.Cut(name, "/")
+	if !both {
+		kind, bare = "", name
+	} else if kind != kindCluster && kind != kindRelease {
+		return nil, command.Usagef("%s: write NAME, %s/NAME or %s/NAME", name, kindCluster, kindRelease)
+	}
+	c := &cluster{name: bare, namespace: k.Namespace, made: map[string]*appsv1.StatefulSet{}}
+	resource, err := k.Resources.Resource(clusterResource).Namespace(k.Namespace).Get(ctx, bare, metav1.GetOptions{})
 	switch {
+	case kind == kindRelease:
 	case err == nil:
 		c.resource = resource
-		selector += "," + managedByLabel + "=" + operatorName
 	case apierrors.IsForbidden(err): // it may be a release of the chart all the same
 		c.warnings = append(c.warnings, "QuorateClusters cannot be read: "+err.Error())
 	case !apierrors.IsNotFound(err): // which is also what an API server without the operator says
 		return nil, unreachable(err)
 	}
-	list, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: mostListed})
+	selector := metav1.ListOptions{LabelSelector: instanceLabel + "=" + bare, Limit: mostListed}
+	list, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, selector)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, denied("list the pods of "+name, err)
@@ -59,18 +50,15 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 	}
 	var waiting []string
 	for i := range list.Items {
-		p := member(&list.Items[i])
+		p, err := k.memberOf(ctx, c, kind, &list.Items[i])
 		switch {
+		case err != nil:
+			return nil, err
 		case p == nil:
 		case p.running:
 			c.pods = append(c.pods, p)
 		default:
 			waiting = append(waiting, p.name+" is "+p.state)
-		}
-	}
-	if c.resource != nil {
-		if mode, _, _ := unstructured.NestedString(c.resource.Object, "spec", "tls", "mode"); mode == "BuiltIn" {
-			c.knownAuthority()
 		}
 	}
 	slices.SortStableFunc(c.pods, func(a, b *pod) int { return order(b.ready) - order(a.ready) })
@@ -88,19 +76,9 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 			strings.Join(waiting, ", "), k.Namespace))
 	case c.resource != nil:
 		return nil, command.Unreachable(fmt.Errorf("the QuorateCluster %s has no pods: see kubectl -n %s describe "+
-			"quoratecluster %[1]s", name, k.Namespace))
+			"quoratecluster %[1]s", bare, k.Namespace))
 	}
 	return nil, k.absent(ctx, c)
-}
-
-// knownAuthority lets pods that ask for no certificate be known by the authority that the operator publishes: its Secret has
-// no key, and the same name whichever members there are.
-func (c *cluster) knownAuthority() {
-	for _, p := range c.pods {
-		if p.encrypted && !p.demands {
-			p.authority, p.certificate, p.key = &file{c.name + "-ca", "ca.crt"}, nil, nil
-		}
-	}
 }
 
 func order(b bool) int {
@@ -144,14 +122,6 @@ func (k *Kubernetes) clusters(ctx context.Context) (names []string, err error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// unreachable is the error of an API server that does not answer as one.
-func unreachable(err error) error {
-	if apierrors.IsUnauthorized(err) {
-		return command.Refused(fmt.Errorf("the API server does not know you: %w; log in as for kubectl", err))
-	}
-	return command.Unreachable(fmt.Errorf("ask the API server: %w", err))
 }
 
 // readSecret reads a Secret; instead says what else helps.

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -55,4 +56,12 @@ type Connect func(*Options) (*Kubernetes, error)
 // denied is the error of a right that lacks.
 func denied(what string, err error) error {
 	return command.Refused(fmt.Errorf("%s: %w", what, err))
+}
+
+// unreachable is the error of an API server that does not answer as one.
+func unreachable(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return command.Refused(fmt.Errorf("the API server does not know you: %w; log in as for kubectl", err))
+	}
+	return command.Unreachable(fmt.Errorf("ask the API server: %w", err))
 }

@@ -16,13 +16,14 @@ import (
 
 const long = `Run a command of quorate at a cluster in Kubernetes.
 
-CLUSTER is a QuorateCluster, or a release of the chart "quorate", in the namespace. COMMAND is any command of quorate with its
+CLUSTER is a QuorateCluster, or a release of the chart "quorate", in the namespace; where both have the name,
+quoratecluster/NAME or release/NAME. COMMAND is any command of quorate with its
 own flags, such as status, doctor, get, member list, top, backup status; see: kubectl quorate CLUSTER help.
 
 Connections go through the API server to the pods, as with kubectl port-forward. Certificates are those of the pods, and root's
 password comes from the Secret that the cluster names, unless COMMAND has --user. You need these rights in the namespace: get
-quorateclusters.quorate.io, list pods, get and create pods/portforward, and get the Secrets of the authority and of root's
-password.`
+quorateclusters.quorate.io (for a release also statefulsets.apps), list pods, get and create pods/portforward, and get the
+Secrets of the authority and of root's password.`
 
 const example = `  kubectl quorate db status
   kubectl quorate -n prod --context eu db doctor

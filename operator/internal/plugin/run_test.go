@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/operator/api/v1alpha1"
+	"github.com/quorate/quorate/operator/internal/objects"
 )
 
 func labelsOf(p corev1.Pod) labels.Set { return p.Labels }
@@ -83,7 +87,19 @@ func TestRun_member(t *testing.T) {
 
 // secure gives a pod the flags and the volume of a member with TLS, and of root's password.
 func secure(p *corev1.Pod) {
-	p.Labels[managedByLabel] = operatorName
+	owned(p)
+	tlsOf(p)
+}
+
+// owned lets a pod be one of the QuorateCluster db.
+func owned(p *corev1.Pod) {
+	c := &v1alpha1.QuorateCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "db", UID: "uid-1"}}
+	maps.Copy(p.Labels, objects.Labels(c))
+	p.Labels[objects.LabelMember], p.Labels[objects.LabelPurpose] = p.Name, objects.PurposeMember
+	p.OwnerReferences = objects.Meta(c, p.Name).OwnerReferences
+}
+
+func tlsOf(p *corev1.Pod) {
 	c := &p.Spec.Containers[0]
 	c.Args = []string{"--cert-file=/etc/quorate/tls/tls.crt", "--key-file", "/etc/quorate/tls/tls.key",
 		"--trusted-ca-file=/etc/quorate/tls/ca.crt", "--client-cert-auth"}
@@ -109,31 +125,31 @@ func encrypted(t *testing.T, asks tls.ClientAuthType, names ...string) *world {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(authority))
-	member := &fakeMember{name: "db-1", password: "secret"}
+	member := &fakeMember{name: "db-jje2-1", password: "secret"}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: roots, ClientAuth: asks}
-	w.pod("db", "other-0", (&fakeMember{name: "other-0"}).start(t, nil))
-	w.pod("db", "db-1", member.start(t, config), secure)
-	w.secret("db-1-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
+	w.pod("db", "other-0", (&fakeMember{name: "other-0"}).start(t, nil), func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{}} })
+	w.pod("db", "db-jje2-1", member.start(t, config), secure)
+	w.secret("db-jje2-1-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
 	w.secret("db-root", map[string]string{"password": "secret"})
 	w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"] = map[string]any{
-		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db"},
+		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db", "uid": "uid-1"},
 		"spec": map[string]any{"auth": map[string]any{"rootPasswordSecret": "db-root"}}}
 	return w
 }
 
 // Ensure that certificates and the password come from the Secrets that pods and the resource name, for both kinds of commands.
 func TestRun_secured(t *testing.T) {
-	w := secured(t, "db-1.db-members.db.svc")
+	w := secured(t, "db-jje2-1.db-members.db.svc")
 	for _, line := range []string{"db get a", "db get a --order=DESCEND", "db get a --user=root:secret"} {
-		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-1") {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-jje2-1") {
 			t.Errorf("%s: status %d: %s", line, code, said)
 		}
 	}
 	for line, want := range map[string]string{
-		"--user-secret db-1-tls db get a": `has no key "password"`,
-		"db get a --user=root:wrong":      "invalid user ID or password",
-		"--tls-secret db-root db get a":   `no certificate under the key "ca.crt"`,
-		"--tls-secret absent db get a":    "read the Secret absent",
+		"--user-secret db-jje2-1-tls db get a": `has no key "password"`,
+		"db get a --user=root:wrong":           "invalid user ID or password",
+		"--tls-secret db-root db get a":        `no certificate under the key "ca.crt"`,
+		"--tls-secret absent db get a":         "read the Secret absent",
 	} {
 		if code, said := w.run(t, line); code != command.StatusRefused || !strings.Contains(said, want) {
 			t.Errorf("%s: status %d: %s", line, code, said)
@@ -145,20 +161,20 @@ func TestRun_secured(t *testing.T) {
 // members have keys, and other names once members are replaced.
 func TestRun_publishedAuthority(t *testing.T) {
 	w := newWorld(t)
-	authority, certificate, key := issue(t, "db-1.db-members.db.svc")
+	authority, certificate, key := issue(t, "db-jje2-1.db-members.db.svc")
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.pod("db", "db-1", (&fakeMember{name: "db-1"}).start(t, &tls.Config{Certificates: []tls.Certificate{pair}}), secure,
+	w.pod("db", "db-jje2-1", (&fakeMember{name: "db-jje2-1"}).start(t, &tls.Config{Certificates: []tls.Certificate{pair}}), secure,
 		func(p *corev1.Pod) { p.Spec.Containers[0].Args = p.Spec.Containers[0].Args[:3] })
-	w.denied[inDB+"secrets/db-1-tls"] = true
+	w.denied[inDB+"secrets/db-jje2-1-tls"] = true
 	w.secret("db-ca", map[string]string{"ca.crt": authority})
 	w.answers["/apis/quorate.io/v1alpha1/namespaces/db/quorateclusters/db"] = map[string]any{
-		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db"},
+		"kind": "QuorateCluster", "apiVersion": "quorate.io/v1alpha1", "metadata": map[string]any{"name": "db", "uid": "uid-1"},
 		"spec": map[string]any{"tls": map[string]any{"mode": "BuiltIn"}}}
 	for _, line := range []string{"db get a", "db get a --order=DESCEND"} {
-		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-1") {
+		if code, said := w.run(t, line); code != 0 || !strings.Contains(said, "of db-jje2-1") {
 			t.Errorf("%s: status %d: %s", line, code, said)
 		}
 	}
@@ -206,8 +222,7 @@ func TestRun_otherDomain(t *testing.T) {
 	for domain, want := range map[string]int{"example.local": 0, "cluster.local": command.StatusUnreachable} {
 		w := newWorld(t)
 		w.secret("db-0-tls", map[string]string{"ca.crt": authority, "tls.crt": certificate, "tls.key": key})
-		w.pod("db", "db-0", member, secure, func(p *corev1.Pod) {
-			p.Labels[managedByLabel] = "Helm"
+		w.pod("db", "db-0", member, tlsOf, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "ETCD_ADVERTISE_CLIENT_URLS",
 				Value: "https://$(POD_NAME).db-members.db.svc." + domain + ":2379"}}
 		})
@@ -219,16 +234,16 @@ func TestRun_otherDomain(t *testing.T) {
 
 // Ensure that a certificate for another host is refused.
 func TestRun_otherCertificate(t *testing.T) {
-	w := secured(t, "db-1.db-members.other.svc")
+	w := secured(t, "db-jje2-1.db-members.other.svc")
 	code, said := w.run(t, "db get a --timeout=2s")
-	if code == 0 || !strings.Contains(said, "is for db-1.db-members.other.svc, and for none of db-1.db-members.db.svc") {
+	if code == 0 || !strings.Contains(said, "is for db-jje2-1.db-members.other.svc, and for none of db-jje2-1.db-members.db.svc") {
 		t.Errorf("status %d: %s", code, said)
 	}
 }
 
 // Ensure that each thing that lacks is told, with what to do.
 func TestRun_refusals(t *testing.T) {
-	w := secured(t, "db-1.db-members.db.svc")
+	w := secured(t, "db-jje2-1.db-members.db.svc")
 	w.pod("silent", "silent-0", "")
 	w.pod("starting", "starting-0", "", func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodPending
@@ -236,7 +251,7 @@ func TestRun_refusals(t *testing.T) {
 	})
 	w.pod("locked", "locked-0", "")
 	w.denied[inDB+"pods/locked-0/portforward"] = true
-	w.pod("hidden", "hidden-0", "", secure)
+	w.pod("hidden", "hidden-0", "", tlsOf)
 	w.denied[inDB+"secrets/hidden-0-tls"] = true
 	for _, row := range []struct {
 		line, want string

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,13 +30,16 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+	"k8s.io/utils/ptr"
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
@@ -194,8 +198,18 @@ func (w *world) pod(instance, name, listens string, change ...func(*corev1.Pod))
 	p.Status.Phase = corev1.PodRunning
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "quorate", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	set := "/apis/apps/v1/namespaces/db/statefulsets/"
+	base, ordinal, _ := strings.Cut(name, "-")
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: base, UID: types.UID("set-" + base), Controller: ptr.To(true)}}
 	for _, c := range change {
 		c(&p)
+	}
+	if p.OwnerReferences[0].Kind == "StatefulSet" {
+		number, _ := strconv.Atoi(ordinal)
+		w.answers[set+base] = appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{Kind: "StatefulSet", APIVersion: "apps/v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: base, UID: types.UID("set-" + base), Labels: map[string]string{instanceLabel: instance}},
+			Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(number + 1)), Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: p.Annotations}, Spec: p.Spec}}}
 	}
 	list, _ := w.answers[inDB+"pods"].(corev1.PodList)
 	list.Items = append(list.Items, p)

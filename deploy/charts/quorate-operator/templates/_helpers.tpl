@@ -47,7 +47,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .Values.rbac.certManager }}
 - apiGroups: [cert-manager.io]
   resources: [certificates]
-  verbs: [get, create]
+  verbs: [get, create, patch]
 {{- end }}
 {{- end -}}
 
