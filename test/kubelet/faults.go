@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/quorate/quorate/test/kubelet/node"
@@ -56,10 +58,13 @@ func (c *cluster) noticed(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range n.Spec.Taints {
-			if t.Key == "node.kubernetes.io/unreachable" {
-				return nil
-			}
+		has := func(effect corev1.TaintEffect) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.Key == corev1.TaintNodeUnreachable && t.Effect == effect
+			})
+		}
+		if has(corev1.TaintEffectNoExecute) && has(corev1.TaintEffectNoSchedule) {
+			return nil
 		}
 		return fmt.Errorf("it is not")
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,9 +54,12 @@ func forceDelete(ctx context.Context, c *cluster) error {
 	if err := c.noticed(ctx, n.Name); err != nil {
 		return err
 	}
-	var now int64
-	if err := c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, before.Name,
-		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	byForce := func() error {
+		var now int64
+		return c.plane.Client.CoreV1().Pods(c.namespace).Delete(ctx, before.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &now})
+	}
+	if err := byForce(); err != nil {
 		return err
 	}
 	err = until(ctx, time.Minute, "the new pod has tried to start on the old one's claim", func() error {
@@ -63,7 +67,9 @@ func forceDelete(ctx context.Context, c *cluster) error {
 		switch {
 		case err != nil:
 			return err
-		case p.UID == before.UID || p.Spec.NodeName == n.Name || len(p.Status.ContainerStatuses) == 0:
+		case p.UID != before.UID && p.Spec.NodeName == n.Name: // by a scheduler that had not heard of the node yet
+			return errors.Join(byForce(), fmt.Errorf("it went to the silent node"))
+		case p.UID == before.UID || len(p.Status.ContainerStatuses) == 0:
 			return fmt.Errorf("it is not there")
 		case p.Status.ContainerStatuses[0].Ready:
 			return nil // the judge below says whether that was right
