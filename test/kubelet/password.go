@@ -15,13 +15,14 @@ const (
 	nextPassword = `n3w/pa"ss\word`
 	appUser      = "app"
 	appPath      = "/app/"
+	// typesPassword is the line of the page at which somebody types the password.
+	typesPassword = "printf 'new password, without spaces: '; read -rs new; echo"
 )
 
 // rotation is what is typed to give root another password.
 func (c *cluster) rotation() procedure {
 	return procedure{heading: "### Root's password of a release", names: []string{"-n prod db ",
-		"-n " + c.namespace + " " + chartName + " ", "read -rsp 'new password, without spaces: ' new; echo",
-		"new='" + nextPassword + "'"}}
+		"-n " + c.namespace + " " + chartName + " ", typesPassword, "new='" + nextPassword + "'"}}
 }
 
 // chartPassword gives root another password. Clients that are root write again once they have it from the Secret, and those of
