@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,15 +38,16 @@ func (r *Clusters) builtIn(ctx context.Context, c *v1alpha1.QuorateCluster) erro
 	if err != nil {
 		return fmt.Errorf("the authority: %w", err)
 	}
+	var failed []error
 	if err := r.publish(ctx, c, trusted); err != nil {
-		return fmt.Errorf("the certificate of the authority: %w", err)
+		failed = append(failed, fmt.Errorf("the certificate of the authority: %w", err))
 	}
 	for _, member := range names {
 		if err := r.certificate(ctx, c, member, authority, trusted); err != nil {
-			return fmt.Errorf("the certificate of %s: %w", member, err)
+			failed = append(failed, fmt.Errorf("the certificate of %s: %w", member, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // authority returns the one that signs, and all that are trusted. A new one is trusted for a day before it signs, and the

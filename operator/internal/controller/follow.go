@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,19 +31,20 @@ func (r *Clusters) follow(ctx context.Context, c *v1alpha1.QuorateCluster, s *si
 	if err := r.label(ctx, s); err != nil {
 		return err
 	}
+	var failed []error // none of these keeps the others from being as the spec wants them
 	if err := r.budget(ctx, c, s); err != nil {
-		return fmt.Errorf("the disruption budget: %w", err)
+		failed = append(failed, fmt.Errorf("the disruption budget: %w", err))
 	}
 	if s.observed.Cluster == nil || c.Status.ClusterID == "" {
-		return nil
+		return errors.Join(failed...)
 	}
 	if err := r.users(ctx, c, s); err != nil {
-		return fmt.Errorf("the users: %w", err)
+		failed = append(failed, fmt.Errorf("the users: %w", err))
 	}
 	if err := r.backup(ctx, c, s); err != nil {
-		return fmt.Errorf("the backup: %w", err)
+		failed = append(failed, fmt.Errorf("the backup: %w", err))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // users applies spec.auth whenever it, or a password, is another one than was applied last.

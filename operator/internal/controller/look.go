@@ -31,6 +31,8 @@ type sight struct {
 	group    Cluster // nil: no member has an address
 	view     *members.View
 	ages     *ages
+	// around is what of the surroundings failed; nil: nothing. A cluster that has been founded is kept all the same.
+	around error
 	// strangers have the labels of the cluster, and are none of it: why, by kind and name. They are never touched.
 	strangers map[string]string
 }
@@ -96,6 +98,9 @@ func (r *Clusters) look(ctx context.Context, c *v1alpha1.QuorateCluster, s *sigh
 	why := chooseImage(c, s)
 	s.observed.Want = want(c)
 	s.observed.Want.Refused = why
+	if s.around != nil && s.observed.Cluster != nil { // a member that works may not start again without what failed
+		s.observed.Cluster.Blockers = append(s.observed.Cluster.Blockers, oneLine(s.around))
+	}
 	r.ages.Store(client.ObjectKeyFromObject(c), s.ages.is)
 	return nil
 }
@@ -180,7 +185,7 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 		return nil
 	}
 	slices.SortFunc(seats, func(a, b members.Seat) int { return decide.ByNumber(a.Member, b.Member) })
-	access, err := r.access(ctx, c, seats[0].Member)
+	access, err := r.access(ctx, c, seats)
 	if err != nil {
 		return err
 	}
@@ -282,26 +287,37 @@ func clusterID(c *v1alpha1.QuorateCluster) (uint64, error) {
 	return id, nil
 }
 
-// access is how the operator reaches members: with the certificate of one of them, and as root.
-func (r *Clusters) access(ctx context.Context, c *v1alpha1.QuorateCluster, member string) (a members.Access, err error) {
-	if c.Spec.TLS.Mode != objects.TLSNone {
-		secret := &corev1.Secret{}
-		name := types.NamespacedName{Namespace: c.Namespace, Name: objects.TLSSecretOf(c, member)}
-		if err := r.Read.Get(ctx, name, secret); err != nil {
-			return a, fmt.Errorf("the certificate of %s: %w", member, err)
+// access is how the operator reaches members: with the certificate of the first of them that has one, and as root.
+func (r *Clusters) access(ctx context.Context, c *v1alpha1.QuorateCluster, seats []members.Seat) (a members.Access, err error) {
+	for i := 0; c.Spec.TLS.Mode != objects.TLSNone && a.TLS == nil; i++ {
+		if i == len(seats) {
+			return a, err
 		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(secret.Data["ca.crt"]) {
-			return a, fmt.Errorf("the Secret %s has no authority under ca.crt", name)
+		var failed error
+		if a.TLS, failed = r.tlsOf(ctx, c, seats[i].Member); err == nil {
+			err = failed
 		}
-		pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-		if err != nil {
-			return a, fmt.Errorf("the Secret %s: %w", name, err)
-		}
-		a.TLS = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	a.Passwords, err = r.rootPasswords(ctx, c)
 	return a, err
+}
+
+// tlsOf shows the certificate of a member, and trusts its authority.
+func (r *Clusters) tlsOf(ctx context.Context, c *v1alpha1.QuorateCluster, member string) (*tls.Config, error) {
+	secret := &corev1.Secret{}
+	name := types.NamespacedName{Namespace: c.Namespace, Name: objects.TLSSecretOf(c, member)}
+	if err := r.Read.Get(ctx, name, secret); err != nil {
+		return nil, fmt.Errorf("the certificate of %s: %w", member, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(secret.Data["ca.crt"]) {
+		return nil, fmt.Errorf("the Secret %s has no authority under ca.crt", name)
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s: %w", name, err)
+	}
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // node returns a node, nil if there is none of the name, also without one.

@@ -111,10 +111,10 @@ func (r *Clusters) rootPasswords(ctx context.Context, c *v1alpha1.QuorateCluster
 		wanted, _, failed = r.password(ctx, c, c.Spec.Auth.RootPasswordSecret)
 	}
 	remembered, err := r.remembered(ctx, c)
-	if err != nil && c.Spec.Auth != nil {
-		return nil, err
-	} else if err != nil { // another one's
-		remembered = &corev1.Secret{}
+	if err != nil { // another one's
+		if remembered = (&corev1.Secret{}); c.Spec.Auth != nil {
+			failed = errors.Join(failed, err)
+		}
 	}
 	if from := c.Spec.Restore; from != nil && from.RootPasswordSecret != "" {
 		if restored, _, err = r.password(ctx, c, from.RootPasswordSecret); err != nil {

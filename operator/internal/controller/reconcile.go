@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,7 +92,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 // take looks at a cluster, and takes one step for it.
 func (r *Clusters) take(ctx context.Context, c *v1alpha1.QuorateCluster) (decide.Action, error) {
 	s, before := &sight{}, c.Status.DeepCopy()
-	err := r.surroundings(ctx, c)
+	err := r.around(ctx, c, s)
 	if err == nil {
 		err = r.look(ctx, c, s)
 	}
@@ -108,11 +109,32 @@ func (r *Clusters) take(ctx context.Context, c *v1alpha1.QuorateCluster) (decide
 	if err == nil && !c.Spec.Paused {
 		err = r.follow(ctx, c, s)
 	}
-	if err != nil && action.Kind == decide.Wait && !apierrors.IsConflict(err) && before.Action != doing(action, err) {
-		r.tell(c, action, err) // the same again is no news
+	known := errors.Join(err, s.around)
+	if known != nil && action.Kind == decide.Wait && !apierrors.IsConflict(known) && before.Action != doing(action, known) {
+		r.tell(c, action, known) // the same again is no news
 	}
-	if reported := r.report(ctx, c, s, before, action, err); err == nil {
+	if reported := r.report(ctx, c, s, before, action, known); err == nil {
 		err = reported
 	}
+	if err != nil || action.Kind == decide.Wait && action.Why == "" {
+		err = known // nothing else is done for the cluster: look again later and later
+	}
 	return action, err
+}
+
+// around keeps the surroundings of a cluster, and fails where nothing must be done without them: for a cluster that is not
+// founded, or whose spec names what is another cluster's. What fails else is remembered, and members are kept: most of it
+// concerns those that come, and a member that is lost waits for none of it.
+func (r *Clusters) around(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+	if !c.Spec.Paused {
+		if err := r.others(ctx, c); err != nil {
+			return err
+		}
+	}
+	err := r.surroundings(ctx, c)
+	if c.Status.ClusterID == "" || apierrors.IsConflict(err) {
+		return err
+	}
+	s.around = err
+	return nil
 }

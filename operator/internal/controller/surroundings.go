@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,25 +19,23 @@ import (
 )
 
 // surroundings keeps what members need around them: services, root's password, and certificates; while the cluster is paused,
-// certificates alone, which members need to go on.
+// certificates alone, which members need to go on. What fails keeps none of the others from being there.
 func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	if c.Spec.Paused {
 		return r.certificates(ctx, c)
 	}
-	if err := r.others(ctx, c); err != nil {
-		return err
-	}
+	var failed []error
 	for _, service := range objects.Services(c) {
 		if err := r.service(ctx, c, service); err != nil {
-			return fmt.Errorf("the Service %s: %w", service.Name, err)
+			failed = append(failed, fmt.Errorf("the Service %s: %w", service.Name, err))
 		}
 	}
 	if c.Spec.Auth != nil {
 		if err := r.rootPassword(ctx, c); err != nil {
-			return fmt.Errorf("root's password: %w", err)
+			failed = append(failed, fmt.Errorf("root's password: %w", err))
 		}
 	}
-	return r.certificates(ctx, c)
+	return errors.Join(append(failed, r.certificates(ctx, c))...)
 }
 
 // certificates keeps those of members, by the mode of the spec.
@@ -111,6 +110,7 @@ func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) 
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, member := range names {
 		meta := objects.Meta(c, objects.TLSSecretOf(c, member))
 		wanted := &unstructured.Unstructured{}
@@ -129,10 +129,10 @@ func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) 
 		there := &unstructured.Unstructured{}
 		there.SetGroupVersionKind(wanted.GroupVersionKind())
 		if err := r.certificateOf(ctx, c, wanted, there); err != nil {
-			return fmt.Errorf("the Certificate %s of cert-manager: %w", meta.Name, err)
+			failed = append(failed, fmt.Errorf("the Certificate %s of cert-manager: %w", meta.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // certificateOf makes a Certificate, or lets the cluster's own be as the spec wants it.

@@ -79,10 +79,13 @@ func prefixed(mark, text string) string {
 func doing(a decide.Action, failed error) string {
 	text := a.String()
 	if failed != nil && !apierrors.IsConflict(failed) { // somebody changed what was read: that is no trouble
-		text = strings.TrimPrefix(text+": "+failed.Error(), ": ")
+		text = strings.TrimPrefix(text+": "+oneLine(failed), ": ")
 	}
 	return bounded(text, 1024)
 }
+
+// oneLine is the text of an error, of several ones with semicolons between.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func bounded(text string, most int) string {
 	if len(text) <= most {
