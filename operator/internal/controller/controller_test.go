@@ -320,7 +320,7 @@ func TestReconcile_voidConsent(t *testing.T) {
 	}
 	f.must(f.step(3))
 	if st := f.cluster().Status; st.Recovery != nil || st.QuorumLoss == nil || !strings.Contains(st.Action, "is void") ||
-		!strings.HasPrefix(st.QuorumLoss.Consent, "kubectl patch quoratecluster kv -n ns --type merge -p '{") {
+		!strings.HasPrefix(st.QuorumLoss.Consent, "kubectl patch -n ns quoratecluster kv --type merge -p '{") {
 		t.Fatalf("doing %q, %+v, %+v", st.Action, st.Recovery, st.QuorumLoss)
 	}
 	f.group.answers = nil // for a moment

@@ -19,8 +19,8 @@ func TestReconcile_cures(t *testing.T) {
 		cure, want string
 	}{
 		{doctor.MemberDown, 3, "quorate member list", "kubectl quorate -n ns kv member list"},
-		{doctor.EvenVoters, 4, "quorate member plan --add NAME=URL", `kubectl patch quoratecluster kv -n ns --type merge -p '{"spec":{"members":5}}'`},
-		{doctor.OneVoter, 1, "quorate member plan --add NAME=URL", `kubectl patch quoratecluster kv -n ns --type merge -p '{"spec":{"members":3}}'`},
+		{doctor.EvenVoters, 4, "quorate member plan --add NAME=URL", `kubectl patch -n ns quoratecluster kv --type merge -p '{"spec":{"members":5}}'`},
+		{doctor.OneVoter, 1, "quorate member plan --add NAME=URL", `kubectl patch -n ns quoratecluster kv --type merge -p '{"spec":{"members":3}}'`},
 		{doctor.TwoVoters, 3, "quorate member plan --add NAME=URL",
 			"the operator brings the cluster to the 3 members of spec.members: status.action says what it waits for"},
 		{doctor.BackupRefused, 3, "start the members with --backup-places",

@@ -177,7 +177,7 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 			if claim == nil { // a claim stays for as long as its pod, and has the member's certificate
 				continue
 			}
-			seats = append(seats, members.Seat{Member: name, Address: pod.Status.PodIP, Host: objects.Host(c, name),
+			seats = append(seats, members.Seat{Member: name, Namespace: c.Namespace, Address: pod.Status.PodIP, Host: objects.Host(c, name),
 				Epoch: decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])})
 		}
 	}
@@ -338,7 +338,7 @@ func (r *Clusters) node(ctx context.Context, known map[string]*corev1.Node, name
 }
 
 func want(c *v1alpha1.QuorateCluster) decide.Want {
-	w := decide.Want{Prefix: objects.Prefix(c), Members: int(c.Spec.Members), Zones: c.Spec.Zones,
+	w := decide.Want{Namespace: c.Namespace, Prefix: objects.Prefix(c), Members: int(c.Spec.Members), Zones: c.Spec.Zones,
 		Template: objects.Template(c),
 		Bytes:    c.Spec.Storage.Size.Value(), ReplaceAfter: c.Spec.ReplaceAfter.Duration, Restore: c.Spec.Restore != nil,
 		KeepClaims: c.Spec.Storage.Keep, Paused: c.Spec.Paused}

@@ -310,7 +310,7 @@ func TestReconcile_leftOutAlone(t *testing.T) {
 	st := f.cluster().Status
 	available := meta.FindStatusCondition(st.Conditions, "Available")
 	for _, text := range []string{st.Action, available.Message} {
-		if !strings.Contains(text, "kubectl annotate pvc "+name+" --overwrite quorate.io/leaves=") {
+		if !strings.Contains(text, "kubectl annotate -n ns pvc "+name+" --overwrite quorate.io/leaves=") {
 			t.Errorf("it says %q", text)
 		}
 	}

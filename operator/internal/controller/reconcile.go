@@ -123,8 +123,8 @@ func (r *Clusters) take(ctx context.Context, c *v1alpha1.QuorateCluster) (decide
 }
 
 // around keeps the surroundings of a cluster, and fails where nothing must be done without them: for a cluster that is not
-// founded, or whose spec names what is another cluster's. What fails else is remembered, and members are kept: most of it
-// concerns those that come, and a member that is lost waits for none of it.
+// founded, or whose spec names what is another cluster's. Any other error is remembered, and members are kept: most of these
+// concern only those that come, and a lost member waits for none.
 func (r *Clusters) around(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
 	if !c.Spec.Paused {
 		if err := r.others(ctx, c); err != nil {

@@ -191,8 +191,8 @@ func lossOf(st *v1alpha1.QuorateClusterStatus, s *sight, c *v1alpha1.QuorateClus
 	st.QuorumLoss = &v1alpha1.QuorumLoss{ID: loss.ID, Survivors: loss.Survivors, Survivor: loss.Survivor.Member,
 		Revision: loss.Survivor.Revision, LogIndex: loss.Survivor.Index,
 		Lost: loss.Lost,
-		Consent: fmt.Sprintf(`kubectl patch quoratecluster %s -n %s --type merge -p `+
-			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q,"uncomparedLoss":null}}}'`, c.Name, c.Namespace,
+		Consent: decide.Kubectl(c.Namespace, `patch quoratecluster %s --type merge -p `+
+			`'{"spec":{"recovery":{"acceptLossAfter":%d,"loss":%q,"uncomparedLoss":null}}}'`, c.Name,
 			loss.Survivor.Revision, loss.ID)}
 }
 

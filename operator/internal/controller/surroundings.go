@@ -19,7 +19,8 @@ import (
 )
 
 // surroundings keeps what members need around them: services, root's password, and certificates; while the cluster is paused,
-// certificates alone, which members need to go on. What fails keeps none of the others from being there.
+// certificates alone, which members need to go on. An error of one of them
+// keeps none of the others from being there.
 func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	if c.Spec.Paused {
 		return r.certificates(ctx, c)

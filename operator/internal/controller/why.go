@@ -54,7 +54,7 @@ func endedSo(pod *corev1.Pod, status *corev1.ContainerStatus, ended *corev1.Cont
 	if ended.Reason != "" && ended.Reason != "Error" && ended.Reason != "Completed" {
 		how = ended.Reason
 	}
-	cure := fmt.Sprintf("kubectl logs -n %s %s -c %s", pod.Namespace, pod.Name, status.Name)
+	cure := decide.Kubectl(pod.Namespace, "logs %s -c %s", pod.Name, status.Name)
 	if status.State.Running != nil {
 		cure += " --previous" // else the log is that of the process that ended
 	}

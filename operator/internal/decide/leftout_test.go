@@ -61,15 +61,15 @@ func TestNext_leftOut(t *testing.T) {
 		{"the same, and it reads claims of others that a leader has", func(o *decide.Observed) {
 			stranded(o)
 			o.Pods[2].Compares, o.Kept.Recovery.Compare = true, []string{"m2"}
-		}, decide.Wait, "kubectl delete pod m1-recover --force"},
+		}, decide.Wait, "kubectl delete -n ns pod m1-recover --force"},
 		{"the same, and the status was wiped", func(o *decide.Observed) {
 			stranded(o)
 			o.Pods[2].Compares, o.Kept.Recovery = true, nil
-		}, decide.Wait, "kubectl delete pod m1-recover --force"},
+		}, decide.Wait, "kubectl delete -n ns pod m1-recover --force"},
 		{"the same, and no leader answers", func(o *decide.Observed) {
 			stranded(o)
 			o.Cluster = nil
-		}, decide.Wait, "kubectl delete pod m1-recover --force"},
+		}, decide.Wait, "kubectl delete -n ns pod m1-recover --force"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := noted()
@@ -84,7 +84,7 @@ func TestNext_leftOut(t *testing.T) {
 // Ensure that a claim which is used no more, since a leader answered without it, is asked before a loss is reported without it, and that
 // all that is told while no leader answers says how: those that led may be gone for ever, too.
 func TestNext_leftOutAlone(t *testing.T) {
-	const asks = "`kubectl annotate pvc m3 --overwrite quorate.io/leaves=m1,m2 quorate.io/left-out-`"
+	const asks = "`kubectl annotate -n ns pvc m3 --overwrite quorate.io/leaves=m1,m2 quorate.io/left-out-`"
 	for _, row := range []struct {
 		name string
 		set  func(o *decide.Observed)

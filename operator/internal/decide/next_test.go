@@ -10,7 +10,7 @@ import (
 
 // three is a cluster of three that is as it is wanted; m1 leads.
 func three() *decide.Observed {
-	o := &decide.Observed{Want: decide.Want{Prefix: "m", Members: 3, Template: "a", Bytes: 1, ReplaceAfter: 30 * time.Second},
+	o := &decide.Observed{Want: decide.Want{Namespace: "ns", Prefix: "m", Members: 3, Template: "a", Bytes: 1, ReplaceAfter: 30 * time.Second},
 		Kept: decide.Kept{Founded: true, Founders: []string{"m1", "m2", "m3"}, Serial: 3}, Cluster: &decide.Cluster{Epoch: decide.ParseEpoch("0")}}
 	for i, name := range []string{"m3", "m2", "m1"} { // an upgrade restarts the leader last
 		o.Claims = append(o.Claims, decide.Claim{Member: name, Serial: int64(3 - i), Bytes: 1, Used: true})

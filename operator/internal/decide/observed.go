@@ -26,6 +26,7 @@ type Observed struct {
 
 // Want is how the cluster shall be.
 type Want struct {
+	Namespace    string
 	Prefix       string // of the names of members: no other cluster has it, also no former one of the same name
 	Members      int
 	Zones        []string

@@ -70,8 +70,9 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	case p == nil && (o.Cluster != nil || o.ledMeanwhile(c)):
 		return o.leaveOut(c)
 	case o.Cluster != nil && p.Running && !o.notes(c):
-		return wait("the note %s on the claim of %s names no other member (%v): correct it by `kubectl annotate pvc %[2]s "+
-			"--overwrite %[1]s=NAMES`, with the names of those that the recovery left out", noteLeaves, c.Member, c.Leaves)
+		return wait("the note %s on the claim of %s names no other member (%v): correct it by %s, with the names of "+
+			"those that the recovery left out", noteLeaves, c.Member, c.Leaves,
+			o.kubectl("annotate pvc %s --overwrite %s=NAMES", c.Member, noteLeaves))
 	case c.Leaving:
 		return wait("whether %s was recovered is not known, and its claim was deleted: its data go once its pod is gone",
 			c.Member)
@@ -91,8 +92,9 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	}
 	if slices.ContainsFunc(o.Answers, func(a Answer) bool { return a.Member == c.Member && a.Hearsay && a.Term == 0 }) {
 		return wait("whether %s was recovered is not known: its build tells no epoch, and nobody can log in. If it leads in a "+
-			"moment, it was; if it does not, it was not, and other members start after `kubectl annotate pvc %[1]s %s-`. One "+
-			"of 1.1 or later tells it: set spec.version to that, and delete the pod of %[1]s", c.Member, noteLeaves)
+			"moment, it was; if it does not, it was not, and other members start after %s. One of 1.1 or later tells it: "+
+			"set spec.version to that, and delete the pod of %[1]s", c.Member,
+			o.kubectl("annotate pvc %s %s-", c.Member, noteLeaves))
 	}
 	waits := cmp.Or(p.Waits, o.Trouble)
 	if p.NodeLost {
@@ -100,8 +102,8 @@ func (o *Observed) survivorTells(c *Claim) *Action {
 	}
 	if o.Cluster != nil && p.NodeLost {
 		return wait("whether %s was recovered is not known before it answers, and until then no other member starts: its "+
-			"node is lost. Once that machine is off: `kubectl delete pod %[1]s --force`. A leader answers, the claim stays, "+
-			"and a new member takes the place", c.Member)
+			"node is lost. Once that machine is off: %s. A leader answers, the claim stays, and a new member takes the place",
+			c.Member, o.kubectl("delete pod %s --force", c.Member))
 	}
 	if o.Cluster != nil {
 		return wait("whether %s was recovered is not known before it answers, and until then no other member starts%s. If it "+

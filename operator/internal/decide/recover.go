@@ -124,9 +124,9 @@ func (o *Observed) UsedNoMore() string {
 		slices.SortFunc(others, ByNumber)
 		others = slices.DeleteFunc(slices.Compact(others), func(other string) bool { return other == name })
 		said = append(said, fmt.Sprintf("The claim of %s is used no more, since a leader answered without it, or may have, "+
-			"and may hold what the others lack. If these are gone for ever: `kubectl annotate pvc %[1]s --overwrite %s=%s "+
-			"quorate.io/left-out-`: it starts first, alone, and tells whether it was recovered%s. Only if its own data "+
-			"are gone for ever, delete the claim", name, noteLeaves, strings.Join(others, ","), cost))
+			"and may hold what the others lack. If these are gone for ever: %s: it starts first, alone, and tells whether it "+
+			"was recovered%s. Only if its own data are gone for ever, delete the claim", name, o.kubectl("annotate pvc %s "+
+			"--overwrite %s=%s quorate.io/left-out-", name, noteLeaves, strings.Join(others, ",")), cost))
 	}
 	return strings.Join(said, ". ")
 }
@@ -136,7 +136,7 @@ func (o *Observed) noLeader() *Action {
 	loss := o.left()
 	switch {
 	case loss != nil && len(loss.Survivors) == 0 && len(loss.Ahead) > 0:
-		return wait("no leader answers. %s%s%s", removedMore(loss.Ahead), after(". ", o.whyAny(o.members())),
+		return wait("no leader answers. %s%s%s", o.removedMore(loss.Ahead), after(". ", o.whyAny(o.members())),
 			after(". ", o.UsedNoMore()))
 	case loss == nil || len(loss.Silent) == 0:
 		return wait("no leader answers%s%s%s", after(": ", o.Trouble), after(". ", o.whyAny(o.members())),
@@ -245,7 +245,7 @@ func quorumLoss(o *Observed) *Action {
 			after(". ", o.UsedNoMore()))
 	}
 	if len(loss.Ahead) > 0 {
-		return wait("%s. %s%s", said, removedMore(loss.Ahead), after(". ", o.UsedNoMore()))
+		return wait("%s. %s%s", said, o.removedMore(loss.Ahead), after(". ", o.UsedNoMore()))
 	}
 	if runs := o.deletedRuns(loss.Lost); len(runs) > 0 {
 		return wait("%s. The claims of %v were deleted, and their pods are there: delete these pods, too, and what is left of "+

@@ -224,8 +224,8 @@ func (o *Observed) endCommand(p *Pod, why string) *Action {
 	uses = slices.DeleteFunc(uses, func(name string) bool { return !o.leaves(name) })
 	switch {
 	case o.stranded(p) && (p.Leaving || !p.Ended):
-		return wait("the pod %s of the recovery is on a lost node, where it may run. Once that machine is off: `kubectl "+
-			"delete pod %[1]s --force`", p.Name)
+		return wait("the pod %s of the recovery is on a lost node, where it may run. Once that machine is off: %s",
+			p.Name, o.kubectl("delete pod %s --force", p.Name))
 	case p.Leaving:
 		return wait("the pod of the recovery ends")
 	case len(uses) > 0:

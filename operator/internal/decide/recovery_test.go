@@ -336,14 +336,14 @@ func TestNext_recoveryOff(t *testing.T) {
 			for i := range o.Cluster.Members {
 				o.Cluster.Members[i].Active = o.Cluster.Members[i].Name != "m1"
 			}
-		}), decide.Wait, "Once that machine is off: `kubectl delete pod m1 --force`. A leader answers, the claim stays"},
+		}), decide.Wait, "Once that machine is off: `kubectl delete -n ns pod m1 --force`. A leader answers, the claim stays"},
 		{"the command runs, and the consent was taken out", both(runs, noConsent, func(o *decide.Observed) {
 			o.Pods[0].Leaving, o.Pods[1].Leaving = true, true
 		}), decide.Wait, "m1 is recovered"},
 		{"the command's node is lost", command(decide.Pod{NodeLost: true, Stuck: time.Minute}), decide.Wait,
-			"kubectl delete pod m1-recover --force"},
+			"kubectl delete -n ns pod m1-recover --force"},
 		{"the command's node is lost, and its pod was deleted", command(decide.Pod{NodeLost: true, Stuck: time.Minute, Leaving: true}),
-			decide.Wait, "kubectl delete pod m1-recover --force"},
+			decide.Wait, "kubectl delete -n ns pod m1-recover --force"},
 		{"no node takes the command", homeless, decide.Wait, "spec.recovery.uncomparedLoss: "},
 		{"no node takes the command, and the consent was taken out", both(homeless, noConsent), decide.EndRecovery, "no longer the consent"},
 		{"no node takes the command, and claims need not be compared", both(homeless, uncompared), decide.EndRecovery, "are not compared"},
@@ -381,7 +381,7 @@ func TestNext_recoveryOff(t *testing.T) {
 		{"the survivor is of a later epoch, and does not lead yet", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Epoch = 1 }),
 			decide.Wait, "before it answers"},
 		{"the survivor tells no epoch, and nobody can log in", both(ran, starts, func(o *decide.Observed) { o.Answers[0].Hearsay = true }),
-			decide.Wait, "kubectl annotate pvc m1 quorate.io/leaves-"},
+			decide.Wait, "kubectl annotate -n ns pvc m1 quorate.io/leaves-"},
 		{"the survivor follows a leader with those that were left out", both(stopped, ran, starts, leads), decide.Unchanged, "m1"},
 		{"others lead before the survivor has started", both(stopped, ran, leads), decide.LeaveOut, "a leader answers without it"},
 		{"others lead, and the survivor's process is silent", both(stopped, ran, starts, leads, func(o *decide.Observed) {

@@ -27,13 +27,13 @@ func (o *Observed) survivors() (able, others []Answer) {
 
 // removedMore says of members that answer, know that they were removed and have more than all that may be recovered, what to do
 // about them.
-func removedMore(names []string) string {
+func (o *Observed) removedMore(names []string) string {
 	var said []string
 	for _, name := range names {
 		said = append(said, fmt.Sprintf("%s answers, was removed as far as it knows, and has more than those that may be "+
 			"recovered: keep its claim. Bring other members back, or see by hand what it has more "+
-			"(docs/kubernetes-operator.md, Recover by hand). If that may be lost: `kubectl annotate pvc %[1]s %s=true`, and "+
-			"the loss is judged without it", name, noteRemoved))
+			"(docs/kubernetes-operator.md, Recover by hand). If that may be lost: %s, and the loss is judged "+
+			"without it", name, o.kubectl("annotate pvc %s %s=true", name, noteRemoved)))
 	}
 	return strings.Join(said, ". ")
 }

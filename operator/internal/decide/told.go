@@ -72,8 +72,8 @@ func (o *Observed) Contradicted() string {
 	}
 	recovered := ""
 	if slices.Sort(left); len(left) > 0 {
-		recovered = fmt.Sprintf(". If %s was recovered by hand, `kubectl annotate pvc %[1]s --overwrite %s=%s` says so",
-			o.Cluster.By, noteLeaves, strings.Join(left, ","))
+		recovered = fmt.Sprintf(". If %s was recovered by hand, %s says so", o.Cluster.By,
+			o.kubectl("annotate pvc %s --overwrite %s=%s", o.Cluster.By, noteLeaves, strings.Join(left, ",")))
 	}
 	return fmt.Sprintf("members tell different clusters: %s. No member is stopped, and no claim deleted, until they agree. "+
 		"If one of them is not to be believed, delete its claim, and then its pod%s", strings.Join(said, "; "), recovered)

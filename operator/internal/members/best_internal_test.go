@@ -36,7 +36,7 @@ func TestBestOf(t *testing.T) {
 		{"builds that tell no epoch, after one did", []*quoratepb.Cluster{of("", 7, "m1", "m1"), of("", 8, "m1", "m1", "m2"), nil}, "1-ab", 1, ""},
 		{"a build that tells its epoch, and is behind", []*quoratepb.Cluster{of("1-ab", 7, "m1", "m1"), of("", 8, "m1", "m1", "m2"), nil}, "1-ab", 1, ""},
 		{"a build that tells no epoch, of a claim that a recovery left out", []*quoratepb.Cluster{nil, nil, nil, of("", 9, "x", "m4", "x")}, "1-ab",
-			-1, "run `kubectl annotate --overwrite pvc m4 quorate.io/epoch=1-ab`"},
+			-1, "run `kubectl annotate -n ns --overwrite pvc m4 quorate.io/epoch=1-ab`"},
 		{"another cluster at an address that was used again", []*quoratepb.Cluster{of("0", 7, "x1", "x1", "x2"), nil, nil}, "", -1, ""},
 		{"no leader", []*quoratepb.Cluster{{ClusterId: 9, Members: old(1).Members}, nil, nil}, "", -1, ""},
 	} {
@@ -47,7 +47,7 @@ func TestBestOf(t *testing.T) {
 			}
 		}
 		newest := decide.ParseEpoch(row.newest)
-		seats := []Seat{{"m1", "", "", newest}, {"m2", "", "", newest}, {"m3", "", "", newest}, {"m4", "", "", decide.ParseEpoch("0")}}
+		seats := []Seat{{"m1", "ns", "", "", newest}, {"m2", "ns", "", "", newest}, {"m3", "ns", "", "", newest}, {"m4", "ns", "", "", decide.ParseEpoch("0")}}
 		got, err := bestOf(seats, row.described, answered, 0, newest)
 		if got != row.want || (err != nil) != (row.says != "") || err != nil && !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %d, %v", row.name, got, err)

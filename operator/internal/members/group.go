@@ -28,9 +28,10 @@ const (
 
 // Seat is where the process of a member runs.
 type Seat struct {
-	Member  string
-	Address string // of the pod
-	Host    string // in its certificate
+	Member    string
+	Namespace string // of its pod and its claim
+	Address   string // of the pod
+	Host      string // in its certificate
 	// Epoch is that of the member's claim: it counts where the member's build tells none.
 	Epoch decide.Epoch
 }

@@ -29,7 +29,7 @@ func (k *Kubernetes) find(ctx context.Context, name string) (*cluster, error) {
 	} else if kind != kindCluster && kind != kindRelease {
 		return nil, command.Usagef("%s: write NAME, %s/NAME or %s/NAME", name, kindCluster, kindRelease)
 	}
-	c := &cluster{name: bare, namespace: k.Namespace, made: map[string]*appsv1.StatefulSet{}}
+	c := &cluster{name: bare, typed: name, namespace: k.Namespace, made: map[string]*appsv1.StatefulSet{}}
 	resource, err := k.Resources.Resource(clusterResource).Namespace(k.Namespace).Get(ctx, bare, metav1.GetOptions{})
 	switch {
 	case kind == kindRelease:

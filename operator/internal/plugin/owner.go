@@ -33,6 +33,7 @@ const (
 // cluster is a cluster with the pods of its members.
 type cluster struct {
 	name, namespace string
+	typed           string                     // as the command names it, maybe with its kind before the name
 	resource        *unstructured.Unstructured // the QuorateCluster; nil: a release of the chart
 	made            map[string]*appsv1.StatefulSet
 	pods            []*pod // that run; the ready ones first

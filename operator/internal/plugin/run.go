@@ -214,7 +214,7 @@ func (c *cluster) choose(member string, words []string) error {
 	case len(c.pods) > 1 && slices.Contains(eachHas, words[0]):
 		line := strings.Join(words[:min(2, len(words))], " ")
 		return command.Usagef("%s is about one member, and %s has %d: kubectl quorate -n %s --member %s %[2]s %[1]s", line,
-			c.name, len(names), c.namespace, names[0])
+			c.typed, len(names), c.namespace, names[0])
 	}
 	return nil
 }
