@@ -19,7 +19,8 @@ func cureOf(c *v1alpha1.QuorateCluster, f *doctor.Finding) string {
 			return fmt.Sprintf("the operator brings the cluster to the %d members of spec.members: status.action says what "+
 				"it waits for", c.Spec.Members)
 		}
-		return decide.Kubectl(c.Namespace, `patch quoratecluster %s --type merge -p '{"spec":{"members":%d}}'`, c.Name, max(3, c.Spec.Members+1-c.Spec.Members%2))
+		return decide.Kubectl(c.Namespace, `patch quoratecluster %s --type merge -p '{"spec":{"members":%d}}'`, c.Name,
+			max(3, c.Spec.Members+1-c.Spec.Members%2))
 	case doctor.BackupRefused:
 		return "members restart for spec.backup.place, one after the other: status.action says what they wait for"
 	}

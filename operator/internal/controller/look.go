@@ -177,7 +177,8 @@ func (r *Clusters) ask(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight
 			if claim == nil { // a claim stays for as long as its pod, and has the member's certificate
 				continue
 			}
-			seats = append(seats, members.Seat{Member: name, Namespace: c.Namespace, Address: pod.Status.PodIP, Host: objects.Host(c, name),
+			seats = append(seats, members.Seat{Member: name, Namespace: c.Namespace, Address: pod.Status.PodIP,
+				Host:  objects.Host(c, name),
 				Epoch: decide.ParseEpoch(claim.Annotations[objects.AnnotationEpoch])})
 		}
 	}

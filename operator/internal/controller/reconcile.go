@@ -92,7 +92,7 @@ func (r *Clusters) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 // take looks at a cluster, and takes one step for it.
 func (r *Clusters) take(ctx context.Context, c *v1alpha1.QuorateCluster) (decide.Action, error) {
 	s, before := &sight{}, c.Status.DeepCopy()
-	err := r.around(ctx, c, s)
+	err := r.prepare(ctx, c, s)
 	if err == nil {
 		err = r.look(ctx, c, s)
 	}
@@ -122,10 +122,10 @@ func (r *Clusters) take(ctx context.Context, c *v1alpha1.QuorateCluster) (decide
 	return action, err
 }
 
-// around keeps the surroundings of a cluster, and fails where nothing must be done without them: for a cluster that is not
+// prepare keeps the surroundings of a cluster, and fails where nothing must be done without them: for a cluster that is not
 // founded, or whose spec names what is another cluster's. Any other error is remembered, and members are kept: most of these
 // concern only those that come, and a lost member waits for none.
-func (r *Clusters) around(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
+func (r *Clusters) prepare(ctx context.Context, c *v1alpha1.QuorateCluster, s *sight) error {
 	if !c.Spec.Paused {
 		if err := r.others(ctx, c); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kubectl is a command of kubectl as people paste it, in a namespace: the line is what stands behind kubectl, and its first word
+// Kubectl is a command of kubectl as people paste it, in a namespace: the line is what stands behind kubectl. Its first word is
 // the verb or the plugin, before which kubectl takes no flags.
 func Kubectl(namespace, line string, args ...any) string {
 	verb, rest, _ := strings.Cut(fmt.Sprintf(line, args...), " ")

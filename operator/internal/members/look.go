@@ -176,8 +176,8 @@ func leftOut(d *quoratepb.Cluster, seat *Seat, newest decide.Epoch) error {
 	if d.GetEpoch() == "" {
 		return fmt.Errorf("%s follows a leader, and does not tell its epoch; other claims have the annotation %s %q, and that "+
 			"of %s does not: a recovery may have left it out. If none did, run `%s`", seat.Member,
-			objects.AnnotationEpoch, newest.Name, seat.Member, decide.Kubectl(seat.Namespace, "annotate --overwrite pvc %s %s=%s",
-				seat.Member, objects.AnnotationEpoch, newest.Name))
+			objects.AnnotationEpoch, newest.Name, seat.Member, decide.Kubectl(seat.Namespace,
+				"annotate --overwrite pvc %s %s=%s", seat.Member, objects.AnnotationEpoch, newest.Name))
 	}
 	return fmt.Errorf("%s follows a leader of epoch %q, and claims have the annotation %s %q: a recovery left those members "+
 		"out. If nothing is left of %q, and its writes may be lost, take the annotation off the claims that have it: "+

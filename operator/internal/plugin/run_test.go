@@ -77,7 +77,7 @@ func TestRun_member(t *testing.T) {
 		"--member etcd-1 etcd key status":            {command.StatusRefused, "unknown service"}, // it was asked
 		"--member etcd-3 etcd key status":            {command.StatusUnreachable, "no pod etcd-3 of etcd runs; these do: etcd-0, etcd-1, etcd-2"},
 		"etcd key status":                            {command.StatusUsage, both + ", and etcd has 3: kubectl quorate -n db --member etcd-0 etcd key status"},
-		"release/etcd key status":                    {command.StatusUsage, both + ", and release/etcd has 3: kubectl quorate -n db --member etcd-0 release/etcd key status"},
+		"release/etcd key status":                    {command.StatusUsage, "release/etcd has 3: kubectl quorate -n db --member etcd-0 release/etcd key status"},
 		"etcd key rotate --timeout 1m":               {command.StatusUsage, "--member etcd-0 etcd key rotate"},
 	} {
 		if code, said := w.run(t, line); code != want.code || !strings.Contains(said, want.says) {
