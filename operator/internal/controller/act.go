@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -73,6 +74,12 @@ func (r *Clusters) create(ctx context.Context, object client.Object, c *v1alpha1
 	if err := r.Read.Get(ctx, client.ObjectKeyFromObject(object), there); err != nil {
 		return err
 	}
+	switch there.(type) {
+	case *corev1.Pod, *corev1.PersistentVolumeClaim:
+		if why := objects.NotOf(c, there); why != "" {
+			return fmt.Errorf("%w: %s", othersError(there), why)
+		}
+	}
 	if there.GetLabels()[objects.LabelUID] != string(c.UID) {
 		return othersError(there)
 	}
@@ -135,8 +142,10 @@ func (r *Clusters) noteEnd(ctx context.Context, s *sight, a decide.Action) error
 	switch a.Kind {
 	case decide.LeaveOut:
 		notes[objects.AnnotationLeftOut] = "true"
-		if s.observed.Cluster != nil && s.observed.Cluster.Term > 0 {
-			notes[objects.AnnotationLeftOut] = strconv.FormatUint(s.observed.Cluster.Term, 10)
+		if led := s.observed.Cluster; led != nil {
+			if term := decide.LeftOutTerm(s.observed.Kept.Recovery, a.Member, led.Term); term > 0 {
+				notes[objects.AnnotationLeftOut] = strconv.FormatUint(term, 10)
+			}
 		}
 	case decide.Recovered:
 		if epoch := s.observed.Cluster.Epoch.Name; epoch != "" {

@@ -42,6 +42,7 @@ func (s *sight) isOf(c *v1alpha1.QuorateCluster, kind string, object client.Obje
 	why := objects.NotOf(c, object)
 	if why != "" {
 		s.strangers[kind+" "+object.GetName()] = why
+		s.observed.Taken = append(s.observed.Taken, object.GetName())
 	}
 	return why == ""
 }

@@ -107,6 +107,20 @@ func TestReconcile_labelled(t *testing.T) {
 	}
 }
 
+// Ensure that a pod that somebody made from a member's, with its labels and no owner, is told of: it holds up the member's own.
+func TestReconcile_copiedPod(t *testing.T) {
+	f := start(t, interceptor.Funcs{}, nil)
+	f.found()
+	of := f.pods()[1]
+	f.must(f.Delete(t.Context(), &of))
+	f.must(f.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: of.Name, Namespace: "ns", Labels: of.Labels}}))
+	_ = f.step(3)
+	if got := f.cluster().Status.Action; !strings.Contains(got, of.Name+" exists and is not of this cluster") ||
+		!strings.Contains(got, "the cluster does not own it") {
+		t.Errorf("doing %q", got)
+	}
+}
+
 // Ensure that the Secret of a member's certificate that is somebody else's stays as it is.
 func TestReconcile_othersCertificate(t *testing.T) {
 	f := start(t, interceptor.Funcs{}, func(c *v1alpha1.QuorateCluster) { c.Spec.TLS.Mode = "BuiltIn" })

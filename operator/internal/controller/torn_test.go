@@ -35,6 +35,10 @@ func TestReconcile_leftOutTorn(t *testing.T) {
 	if notes := f.claim(survivor).Annotations; notes[objects.AnnotationLeftOut] == "" || notes[objects.AnnotationLeaves] != "" {
 		t.Fatalf("the claim has %v", notes)
 	}
+	// the leader is of the term in which the survivor's log ends, and may have left entries on it alone
+	if note := f.claim(survivor).Annotations[objects.AnnotationLeftOut]; note != "true" {
+		t.Errorf("the claim notes the term %s", note)
+	}
 	refused = false
 	f.must(f.step(2))
 	if r := f.cluster().Status.Recovery; r.Failed == "" || len(r.Lost) > 0 {

@@ -307,7 +307,7 @@ func (w *world) act(a decide.Action) {
 		}
 		w.claims[a.Member].Leaves, w.claims[a.Member].LeftOut, w.claims[a.Member].LeftOutTerm = nil, true, 0
 		if w.quorum() {
-			w.claims[a.Member].LeftOutTerm = w.term
+			w.claims[a.Member].LeftOutTerm = decide.LeftOutTerm(w.kept.Recovery, a.Member, w.term)
 		}
 	}
 }

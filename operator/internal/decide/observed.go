@@ -18,6 +18,8 @@ type Observed struct {
 	// Former are pods of another cluster that had the name before, or whose objects were restored: they may be members that
 	// live.
 	Former []string
+	// Taken are names of objects that have the cluster's labels and are none of it: no member gets one of them.
+	Taken []string
 	// Answers are what single members told of themselves while there is no leader.
 	Answers []Answer
 	// Trouble is why members that run tell nothing, and what helps; empty: nobody knows.

@@ -88,6 +88,16 @@ func (o *Observed) others(loss *Loss, answers []Answer) {
 	}
 }
 
+// LeftOutTerm is the term that a left-out claim notes, of the leader that answered beside a command: a log with an entry of it
+// has all that the claim has. 0: that does not hold. A leader of the term in which the claim's log ends, or of an earlier one, may
+// have been cut off from it, and have left entries on it alone.
+func LeftOutTerm(r *Recovery, member string, leads uint64) uint64 {
+	if r == nil || r.Survivor != member || r.Term == 0 || leads <= r.Term {
+		return 0
+	}
+	return leads
+}
+
 // covered tells whether a log has an entry of the leader that answered without the member of a claim: then it has all that was
 // acknowledged before, and the claim may be given up as that of any voter.
 func (c *Claim) covered(a *Answer) bool { return c.LeftOutTerm > 0 && a.Term >= c.LeftOutTerm }

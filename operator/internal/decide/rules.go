@@ -31,7 +31,7 @@ func founding(o *Observed) *Action {
 		if o.Want.Restore {
 			n = 1 // the others get the restored state from it
 		}
-		names, serial := []string{}, o.serial()
+		names, serial := []string{}, o.serialFor(n)
 		for i := range n {
 			names = append(names, o.Want.name(serial+1+int64(i)))
 		}
@@ -301,8 +301,19 @@ func (o *Observed) newcomer(a Action, instead string) *Action {
 	if c := o.claim(instead); c != nil && slices.Contains(o.Want.Zones, c.Zone) {
 		zone = c.Zone
 	}
-	serial := o.serial() + 1
+	serial := o.serialFor(1) + 1
 	return &Action{Kind: CreateClaim, Member: o.Want.name(serial), Serial: serial, Zone: zone, Why: a.Why}
+}
+
+// serialFor is the number after which so many names in a row are free: objects of others may have the next ones.
+func (o *Observed) serialFor(names int) int64 {
+	serial := o.serial()
+	for i := 1; i <= names; i++ {
+		if slices.Contains(o.Taken, o.Want.name(serial+int64(i))) {
+			serial, i = serial+int64(i), 0
+		}
+	}
+	return serial
 }
 
 // serial is the last number that a member had, as far as anybody knows: the status may be an older one, and then has a smaller

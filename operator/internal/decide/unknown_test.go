@@ -109,3 +109,28 @@ func TestObserved_Untold(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// Ensure that a left-out claim notes a leader's term only if who has an entry of that has all that the claim has.
+func TestLeftOutTerm(t *testing.T) {
+	r := &decide.Recovery{Survivor: "m1", Term: 7}
+	for _, row := range []struct {
+		r      *decide.Recovery
+		member string
+		leads  uint64
+		want   uint64
+	}{{r, "m1", 8, 8}, {r, "m1", 7, 0}, {r, "m1", 1, 0}, {r, "m2", 8, 0}, {nil, "m1", 8, 0}, {&decide.Recovery{Survivor: "m1"}, "m1", 8, 0}} {
+		if got := decide.LeftOutTerm(row.r, row.member, row.leads); got != row.want {
+			t.Errorf("%+v: got %d", row, got)
+		}
+	}
+}
+
+// Ensure that no member gets the name of an object that has the cluster's labels and is none of it: it would never be made.
+func TestNext_taken(t *testing.T) {
+	o := &decide.Observed{Want: decide.Want{Prefix: "kv-x-", Members: 3, ReplaceAfter: 30 * time.Second},
+		Taken: []string{"kv-x-2", "kv-x-4", "copy"}}
+	a := decide.Next(o)
+	if want := []string{"kv-x-5", "kv-x-6", "kv-x-7"}; a.Kind != decide.Found || !slices.Equal(a.Names, want) || a.Serial != 7 {
+		t.Errorf("got %v with the names %v", a, a.Names)
+	}
+}
