@@ -82,27 +82,35 @@ type twins struct {
 
 // Twins compares the entries of a plan with those of all segments that lead where its own do, and returns the first that has
 // others, and comes back to the plan's sums; nil: none has. Segments that cannot be read say nothing; if one is the plan's, and
-// damaged, there is another plan (again). More than backup.MaxStrays that were not compared before are an error.
+// damaged, there is another plan (again). Not compared before, more than backup.MaxStrays that do not turn out to have the same
+// entries are an error, and more than sameMost of all but the plan's own: members that ship at once make some.
 func (s *Search) Twins(ctx context.Context, p *backup.Plan) (twin *Twin, again bool, err error) {
 	t := &twins{Search: s, ctx: ctx, plan: p, own: map[int]*prints{}, pending: map[backup.Point]*Twin{}}
-	read := 0
+	others, read := 0, 0
+	plans := map[backup.Hash]bool{}
+	for i := range p.Segments {
+		plans[p.Segments[i].Hash] = true
+	}
 	for _, twin := range s.Catalog.Twins(p, s.damaged) {
 		from, to := t.over(twin)
 		key := compared{twin.Hash, p.Segments[from].Hash, p.Segments[to].Hash}
 		if s.same[key] && t.pending[twin.Start()] == nil {
 			continue
 		}
-		if read++; read > backup.MaxStrays {
+		if read++; others == backup.MaxStrays || read > sameMost && !plans[twin.Hash] {
 			return nil, false, fmt.Errorf("more than %d segments at the place lead where others do: somebody else writes "+
 				"there. Find out who, and remove what is not of the cluster; or ask for a state before entry %d",
-				backup.MaxStrays, twin.First)
+				max(others, read-1), twin.First)
 		}
-		found, err := t.compare(twin, from, to)
+		found, same, err := t.compare(twin, from, to)
 		if found != nil || t.again || err != nil {
 			return found, t.again, err
 		}
+		if !same {
+			others++
+		}
 		if t.pending[twin.End] == nil {
-			if s.same == nil || len(s.same) > backup.MaxStrays {
+			if s.same == nil || len(s.same) > sameMost {
 				s.same = map[compared]bool{}
 			}
 			s.same[key] = true
@@ -110,6 +118,9 @@ func (s *Search) Twins(ctx context.Context, p *backup.Plan) (twin *Twin, again b
 	}
 	return nil, false, nil
 }
+
+// sameMost is how many segments with the same entries as the plan's are read.
+const sameMost = 16 * backup.MaxStrays
 
 // over returns the places of the plan's segments that have the states of another segment, as far as some do.
 func (t *twins) over(s *backup.Stored) (from, to int) {
@@ -159,14 +170,14 @@ func (t *twins) load(from, to int) error {
 	return nil
 }
 
-// compare compares a segment with those of the plan's segments that have its states.
-func (t *twins) compare(s *backup.Stored, from, to int) (*Twin, error) {
+// compare compares a segment with those of the plan's segments that have its states. same says that it has no other entry.
+func (t *twins) compare(s *backup.Stored, from, to int) (twin *Twin, same bool, err error) {
 	if err := t.load(from, to); t.again || err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	other, _, err := t.read(s)
 	if other == nil {
-		return nil, err
+		return nil, false, err
 	}
 	left := (*Twin)(nil) // since when the segment has other entries; nil: it has the same
 	if before := t.pending[s.Start()]; before != nil {
@@ -181,6 +192,7 @@ func (t *twins) compare(s *backup.Stored, from, to int) (*Twin, error) {
 		}
 		own := t.own[from] // the first that has an entry is applied
 		if own == nil {
+			agrees = false
 			break
 		}
 		sum, has := own.sumAt(index)
@@ -195,7 +207,7 @@ func (t *twins) compare(s *backup.Stored, from, to int) (*Twin, error) {
 		switch {
 		case sum == held && left != nil:
 			left.Until = index
-			return left, nil
+			return left, false, nil
 		case sum == held:
 			agreed, agrees = index, true
 		default:
@@ -205,5 +217,5 @@ func (t *twins) compare(s *backup.Stored, from, to int) (*Twin, error) {
 	if left != nil {
 		t.pending[s.End] = left
 	}
-	return nil, nil
+	return nil, agrees && left == nil, nil
 }

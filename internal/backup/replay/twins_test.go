@@ -179,3 +179,21 @@ func TestRun_manyTwins(t *testing.T) {
 	}
 	w.restoresOne("before them", w.own.First-1)
 }
+
+// Ensure that more segments with the plan's entries than may differ from it refuse no restore: members that ship at once, or in turns that
+// change all the time, leave such.
+func TestRun_manyOverlaps(t *testing.T) {
+	w := newTwinned(t)
+	w.forged = w.items()[w.put].Entry.Payload // the same entries
+	content, _ := w.place.Bytes(w.own.String())
+	segment, err := backup.Unpack(&w.own.SegmentName, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range backup.MaxStrays + 50 {
+		segment.Predecessor = backup.Hash{1, byte(i), byte(i >> 8)}
+		name, packed := backup.NewPacker().Pack(segment)
+		w.replace(name.String(), packed)
+	}
+	w.honest("beside the same entries", backup.Target{}, w.index)
+}

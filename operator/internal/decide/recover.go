@@ -89,8 +89,8 @@ func (o *Observed) others(loss *Loss, answers []Answer) {
 }
 
 // LeftOutTerm is the term that a left-out claim notes, of the leader that answered beside a command: a log with an entry of it
-// has all that the claim has. 0: that does not hold. A leader of the term in which the claim's log ends, or of an earlier one, may
-// have been cut off from it, and have left entries on it alone.
+// has all that the claim has. 0: that does not hold. A leader of the term in which the claim's log ends, or of an earlier one,
+// may have been cut off from it, and have left entries on it alone.
 func LeftOutTerm(r *Recovery, member string, leads uint64) uint64 {
 	if r == nil || r.Survivor != member || r.Term == 0 || leads <= r.Term {
 		return 0
