@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,7 @@ import (
 // Ensure that a cluster whose object cannot be decoded, or takes for ever, is told so, once, and that nothing else is done about it.
 func TestReconcile_unread(t *testing.T) {
 	var put func(o map[string]any) error
-	var wrote []string
+	var wrote, unknown []string
 	f := start(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
 		opts ...client.GetOption) error {
 		err := c.Get(ctx, key, o, opts...)
@@ -42,7 +43,14 @@ func TestReconcile_unread(t *testing.T) {
 		}
 		text, _, _ := unstructured.NestedString(u.Object, "status", "action")
 		wrote = append(wrote, text)
-		return nil
+		conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, one := range conditions {
+			said := one.(map[string]any)
+			if said["status"] == "Unknown" && said["reason"] == "Unreadable" && said["message"] == text {
+				unknown = append(unknown, said["type"].(string))
+			}
+		}
+		return err
 	}}, nil)
 	recorder := events.NewFakeRecorder(10)
 	f.r.Events = recorder
@@ -61,11 +69,14 @@ func TestReconcile_unread(t *testing.T) {
 		{set("never", "status", "recovery", "done"), "done"},
 		{set(strings.Repeat("x", 300<<10), "spec", "podSecurityContext", "fsGroupChangePolicy"), "at most 256 are read"},
 	} {
-		put, wrote = row.put, nil
+		put, wrote, unknown = row.put, nil, nil
 		f.must(f.step(1))
 		if len(wrote) != 1 || !strings.HasPrefix(wrote[0], "nothing is done: the QuorateCluster kv is not read: ") ||
 			!strings.Contains(wrote[0], row.want) {
 			t.Fatalf("%s: the status says %q", row.want, wrote)
+		}
+		if !slices.Equal(unknown, []string{"Available", "Healthy", "Progressing"}) {
+			t.Errorf("%s: these conditions are unknown: %v", row.want, unknown)
 		}
 		if event := <-recorder.Events; !strings.Contains(event, "Unreadable") || !strings.Contains(event, row.want) {
 			t.Errorf("%s: the event is %q", row.want, event)
