@@ -331,8 +331,8 @@ func proofOf(found *prove.Proof, err error) kv.BackupProof {
 func (m *Machine) holes(proof *kv.BackupProof) {
 	if n := m.found.Holes; n > 0 {
 		why := fmt.Sprintf("%s in the log %s explained by notes alone that no member reported: such a note is of a member "+
-			"that was killed before it reported the gap, or of an earlier backup at this place; else somebody removed the "+
-			"log, and put it", plural.Of(n, "gap"), plural.Word(n, "is", "are"))
+			"that was killed before it reported the gap, or had a later one to report by then, or of an earlier backup at "+
+			"this place; else somebody removed the log, and put it", plural.Of(n, "gap"), plural.Word(n, "is", "are"))
 		proof.Why = cut(strings.TrimSuffix(why+"; "+proof.Why, "; "))
 	}
 }

@@ -97,17 +97,20 @@ func (s *Search) Twins(ctx context.Context, p *backup.Plan) (twin *Twin, again b
 		if s.same[key] && t.pending[twin.Start()] == nil {
 			continue
 		}
-		if read++; others == backup.MaxStrays || read > sameMost && !plans[twin.Hash] {
-			return nil, false, fmt.Errorf("more than %d segments at the place lead where others do: somebody else writes "+
-				"there. Find out who, and remove what is not of the cluster; or ask for a state before entry %d",
-				max(others, read-1), twin.First)
-		}
 		found, same, err := t.compare(twin, from, to)
 		if found != nil || t.again || err != nil {
 			return found, t.again, err
 		}
-		if !same {
+		switch {
+		case !same:
 			others++
+		case !plans[twin.Hash]:
+			read++
+		}
+		if others > backup.MaxStrays || read > sameMost {
+			return nil, false, fmt.Errorf("more than %d segments at the place lead where others do: somebody else writes "+
+				"there. Find out who, and remove what is not of the cluster; or ask for a state before entry %d",
+				max(others, read)-1, twin.First)
 		}
 		if t.pending[twin.End] == nil {
 			if s.same == nil || len(s.same) > sameMost {

@@ -166,7 +166,7 @@ func TestRun_manyTwins(t *testing.T) {
 	w.twin(w.own.First, w.next.End.Index, true)
 	w.twin(w.put, w.own.End.Index, true)
 	w.honest("the same entries", backup.Target{}, w.index)
-	for i := range backup.MaxStrays {
+	for i := range backup.MaxStrays + 1 {
 		name := w.own.SegmentName
 		name.Hash = backup.HashOf([]byte{byte(i), byte(i >> 8)})
 		w.replace(name.String(), []byte("x"))

@@ -22,65 +22,52 @@ const (
 var reading = make(chan struct{}, mostRead)
 
 // listPods lists pods, without what the operator does not read.
-func (r *Clusters) listPods(ctx context.Context, with ...client.ListOption) (all []corev1.Pod, err error) {
-	held := 0
-	err = r.pages(ctx, "pods", func(list func(client.ObjectList) error) (string, int, int, error) {
-		var page corev1.PodList
-		if err := list(&page); err != nil {
-			return "", 0, 0, err
-		}
-		for i := range page.Items {
-			lessen(&page.Items[i])
-			held += page.Items[i].Size()
-		}
-		all = append(all, page.Items...)
-		return page.Continue, len(all), held, nil
-	}, with)
-	return all, err
+func (r *Clusters) listPods(ctx context.Context, with ...client.ListOption) ([]corev1.Pod, error) {
+	return listed(ctx, r.Read, "pods", &corev1.PodList{}, func(l *corev1.PodList) []corev1.Pod { return l.Items }, with)
 }
 
 // listClaims lists claims, without what the operator does not read.
-func (r *Clusters) listClaims(ctx context.Context, with ...client.ListOption) (all []corev1.PersistentVolumeClaim, err error) {
-	held := 0
-	err = r.pages(ctx, "claims", func(list func(client.ObjectList) error) (string, int, int, error) {
-		var page corev1.PersistentVolumeClaimList
-		if err := list(&page); err != nil {
-			return "", 0, 0, err
-		}
-		for i := range page.Items {
-			lessen(&page.Items[i])
-			held += page.Items[i].Size()
-		}
-		all = append(all, page.Items...)
-		return page.Continue, len(all), held, nil
-	}, with)
-	return all, err
+func (r *Clusters) listClaims(ctx context.Context, with ...client.ListOption) ([]corev1.PersistentVolumeClaim, error) {
+	return listed(ctx, r.Read, "claims", &corev1.PersistentVolumeClaimList{},
+		func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items }, with)
 }
 
-// pages reads a list by pages, of which take tells where the next one begins, and how many objects and bytes there are.
-func (r *Clusters) pages(ctx context.Context, kind string,
-	take func(list func(client.ObjectList) error) (next string, objects, held int, err error), with []client.ListOption) error {
-	next := ""
+// sized is an object of some type that tells how many bytes it has.
+type sized[T any] interface {
+	*T
+	metav1.Object
+	Size() int
+}
+
+// listed reads a list by pages, without what the operator does not read of objects. kind names them in errors.
+func listed[L client.ObjectList, T any, P sized[T]](
+	ctx context.Context, from client.Reader, kind string, page L, items func(L) []T, with []client.ListOption,
+) (all []T, err error) {
+	next, held := "", 0
 	for {
+		page := page.DeepCopyObject().(L)
 		select {
 		case reading <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("list the %s: %w", kind, ctx.Err())
+			return nil, fmt.Errorf("list the %s: %w", kind, ctx.Err())
 		}
-		following, objects, held, err := take(func(into client.ObjectList) error {
-			return r.Read.List(ctx, into, append([]client.ListOption{client.Limit(pageOf), client.Continue(next)}, with...)...)
-		})
+		err := from.List(ctx, page, append([]client.ListOption{client.Limit(pageOf), client.Continue(next)}, with...)...)
+		found := items(page)
+		for i := range found {
+			lessen(P(&found[i]))
+			held += P(&found[i]).Size()
+		}
 		<-reading
-		switch {
+		all = append(all, found...)
+		switch next = page.GetContinue(); {
 		case err != nil:
-			return fmt.Errorf("list the %s: %w", kind, err)
-		case objects > mostListed || held > mostHeld:
-			return fmt.Errorf("more than %d %s, or than %d MiB of them, have the cluster's labels: take the labels off those "+
-				"that are not its own, and delete claims of members that left", mostListed, kind, mostHeld>>20)
-		case following == "":
-			return nil
+			return nil, fmt.Errorf("list the %s: %w", kind, err)
+		case len(all) > mostListed || held > mostHeld:
+			return nil, fmt.Errorf("more than %d %s, or than %d MiB of them, have the cluster's labels: take the labels off "+
+				"those that are not its own, and delete claims of members that left", mostListed, kind, mostHeld>>20)
+		case next == "":
+			return all, nil
 		}
-		next = following
 	}
 }
 

@@ -25,7 +25,7 @@ func TestReconcile_refusedAround(t *testing.T) {
 		refused    func(client.Object) bool
 		change     func(*v1alpha1.QuorateCluster)
 	}{
-		{"Certificates", "certificates.cert-manager.io", func(c *v1alpha1.QuorateCluster) {
+		{"Certificates", "set rbac.certManager=true", func(c *v1alpha1.QuorateCluster) {
 			c.Spec.TLS.Mode, c.Spec.TLS.IssuerRef = "BuiltIn", &v1alpha1.IssuerRef{Name: "issuer", Kind: "Issuer"}
 		}, func(o client.Object) bool { _, ok := o.(*unstructured.Unstructured); return ok },
 			func(c *v1alpha1.QuorateCluster) { c.Spec.TLS.Mode = "CertManager" }},

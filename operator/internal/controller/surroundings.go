@@ -19,8 +19,7 @@ import (
 )
 
 // surroundings keeps what members need around them: services, root's password, and certificates; while the cluster is paused,
-// certificates alone, which members need to go on. An error of one of them
-// keeps none of the others from being there.
+// certificates alone, which members need to go on. An error of one of them keeps none of the others from being there.
 func (r *Clusters) surroundings(ctx context.Context, c *v1alpha1.QuorateCluster) error {
 	if c.Spec.Paused {
 		return r.certificates(ctx, c)
@@ -129,7 +128,11 @@ func (r *Clusters) certManager(ctx context.Context, c *v1alpha1.QuorateCluster) 
 			"issuerRef": map[string]any{"name": c.Spec.TLS.IssuerRef.Name, "kind": c.Spec.TLS.IssuerRef.Kind}}
 		there := &unstructured.Unstructured{}
 		there.SetGroupVersionKind(wanted.GroupVersionKind())
-		if err := r.certificateOf(ctx, c, wanted, there); err != nil {
+		err := r.certificateOf(ctx, c, wanted, there)
+		if apierrors.IsForbidden(err) {
+			err = fmt.Errorf("%w: set rbac.certManager=true in the values of the chart quorate-operator", err)
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("the Certificate %s of cert-manager: %w", meta.Name, err))
 		}
 	}

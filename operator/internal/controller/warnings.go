@@ -55,20 +55,8 @@ func silent(p *decide.Pod) bool {
 
 // warning returns the newest one about an object; empty: there is none, or events cannot be read.
 func (r *Clusters) warning(ctx context.Context, namespace string, uid types.UID) string {
-	var all []corev1.Event
-	held := 0
-	err := r.pages(ctx, "events", func(list func(client.ObjectList) error) (string, int, int, error) {
-		var page corev1.EventList
-		if err := list(&page); err != nil {
-			return "", 0, 0, err
-		}
-		for i := range page.Items {
-			lessen(&page.Items[i])
-			held += page.Items[i].Size()
-		}
-		all = append(all, page.Items...)
-		return page.Continue, len(all), held, nil
-	}, []client.ListOption{client.InNamespace(namespace), client.MatchingFields{"involvedObject.uid": string(uid)}})
+	all, err := listed(ctx, r.Read, "events", &corev1.EventList{}, func(l *corev1.EventList) []corev1.Event { return l.Items },
+		[]client.ListOption{client.InNamespace(namespace), client.MatchingFields{"involvedObject.uid": string(uid)}})
 	if err != nil {
 		return ""
 	}
